@@ -56,7 +56,7 @@ export async function answerRequest(
   await answerConverted(request, exchange, dependencies)
 }
 
-/** Parses a request body. Throws `GatewayError` with status 400. */
+/** Parses a request body. Throws `GatewayError` with status 400 if the body is not a JSON object. */
 export function readJson(text: string): Record<string, unknown> {
   const parsed = parseJson(text)
   if (!parsed.ok) throw invalid(`The body is not valid JSON: ${parsed.error}`)
@@ -64,8 +64,9 @@ export function readJson(text: string): Record<string, unknown> {
 }
 
 /**
- * Passes the request and the answer through unchanged. Returns false if the tool policy does not allow this, or if
- * the upstream refuses the tools.
+ * Forwards the request to the upstream and the answer to the client, both unchanged. Returns false, without a reply to
+ * the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream refuses the tools.
+ * Throws `GatewayError` if the policy is `reject` and the request contains tools.
  */
 async function passThrough(
   body: Record<string, unknown>,

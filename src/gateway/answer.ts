@@ -28,24 +28,26 @@ export type AnswerEvent =
   | { type: "end"; index: number; block: AnswerBlock }
   | { type: "finish"; answer: Answer }
 
-/** Converts the parts that a model returns to an answer. */
+/** Assembles an answer from the parts that a model returns. */
 interface AnswerReader {
   /**
-   * Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue.
+   * Returns the events of a part. If the part reports an error, throws this error. Throws `GatewayError` if the part
+   * ends an answer that is malformed or incomplete.
    */
   take(part: ModelPart): AnswerEvent[]
-  /** Returns the whole answer. Throws `GatewayError` if the answer has no finish reason. */
+  /** Returns the whole answer. Throws `GatewayError` if no finish part has arrived. */
   end(): Answer
 }
 
-/** Creates a reader for one answer. If `parallel` is false, it drops all calls but the first. */
+/** Creates a reader for one answer. If `parallel` is false, the reader drops all calls after the first. */
 export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerReader {
   const blocks: AnswerBlock[] = []
   /** Calls by id. A dropped call has no index. */
   const calls = new Map<string, { index: number | undefined; sent: string; ended: boolean }>()
   let open: { index: number; block: Extract<AnswerBlock, { text: string }> } | undefined
   /**
-   * The end events of calls whose streamed arguments are wrong. They are held back until the finish reason is known.
+   * The end events of calls whose streamed arguments differ from the final input. They are held back until the finish
+   * reason is known.
    */
   const malformed: Extract<AnswerEvent, { type: "end" }>[] = []
   let answer: Answer | undefined
@@ -89,8 +91,8 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   }
 
   /**
-   * Ends a call. If the input does not begin with the streamed pieces, the call is malformed, and the client must not
-   * execute it.
+   * Ends a call and returns its remaining events. If the final input does not begin with the streamed arguments, the
+   * call is malformed, and the client must not execute it.
    */
   function endCall({
     toolCallId: id,
@@ -111,7 +113,10 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
     return [...started, ...rest, ...(isWhole ? [end] : [])]
   }
 
-  /** Throws if a call is malformed, unless the output limit cut the answer off. */
+  /**
+   * Returns the last events. Throws `GatewayError` if a call is incomplete, or if a call is malformed although the
+   * output limit did not cut the answer off.
+   */
   function finish({ finishReason, usage }: Extract<ModelPart, { type: "finish" }>): AnswerEvent[] {
     const reason = stopReason(finishReason)
     const [{ block: broken } = {}] = malformed
@@ -151,7 +156,7 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   }
 }
 
-/** Converts an answer that was not streamed. Throws `GatewayError` if the upstream's answer was cut off. */
+/** Converts an answer that was not streamed. Throws `GatewayError` if the upstream's answer is incomplete. */
 export function readAnswer(
   { content, finishReason, usage }: ModelAnswer,
   options: { parallel: boolean },
@@ -171,7 +176,10 @@ export function textOf({ blocks }: Answer, type: "text" | "reasoning"): string {
   return blocks.map((block) => (block.type === type ? block.text : "")).join("")
 }
 
-/** Throws `GatewayError` if the upstream sent no reason, because an answer without a reason is incomplete. */
+/**
+ * Returns the stop reason. Throws `GatewayError` if the answer was interrupted or has no finish reason, because such an
+ * answer is incomplete.
+ */
 function stopReason({ unified, raw }: ModelAnswer["finishReason"]): StopReason {
   switch (unified) {
     case "stop":
@@ -195,7 +203,7 @@ function brokenOff(): GatewayError {
   })
 }
 
-/** Returns the error for a call that can no longer be repaired. */
+/** Returns the error for a malformed call to `tool` that can no longer be repaired. */
 export function malformedCall(tool: string): GatewayError {
   return new GatewayError(
     `The model wrote a malformed call to ${tool}, and part of the call was already sent. Send the request again.`,

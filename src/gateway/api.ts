@@ -6,9 +6,12 @@ import { GatewayError, type GatewayErrorFields } from "./errors.ts"
 
 /** An API that the gateway serves. Defines how requests are read, and how answers and errors are written. */
 export interface ClientApi {
-  /** Converts the body of a request. Throws `GatewayError` with status 400 that names the invalid field. */
+  /**
+   * Converts the body of a request. If a field is invalid, throws a `GatewayError` with status 400 that names the
+   * field.
+   */
   read(body: Record<string, unknown>): ClientRequest
-  /** Returns the body of an answer with an error status. */
+  /** Returns the body of an error response. */
   errorBody(error: GatewayErrorFields): object
 }
 
@@ -30,9 +33,9 @@ export interface ClientRequest {
 
 /** Writes one answer as server-sent events. */
 export interface AnswerWriter {
-  /** Returns the text of the events. It may be empty. */
+  /** Returns the server-sent events for an event of the answer, as text. The text can be empty. */
   write(event: AnswerEvent): string
-  /** Returns the event that ends an incomplete answer. */
+  /** Returns the server-sent event that ends an incomplete answer, as text. */
   fail(error: GatewayError): string
 }
 
@@ -41,14 +44,14 @@ export function dataEvent(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`
 }
 
-/** Returns a server-sent event with a name, which the data repeats as `type`. */
+/** Returns a server-sent event with JSON data. The name of the event is the `type` of the data. */
 export function namedEvent(data: { type: string; [field: string]: unknown }): string {
   return `event: ${data.type}\n${dataEvent(data)}`
 }
 
 /**
- * Parses a part of a request. `where` is the path of this part in the body. Throws a `GatewayError` that names the
- * invalid field.
+ * Parses a part of a request. `where` is the path of this part in the body. If a field is invalid, throws a
+ * `GatewayError` that names the field.
  */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, where = ""): T {
   const result = schema.safeParse(value)
@@ -74,12 +77,12 @@ export function unsupported(what: string, param: string): GatewayError {
 /** Throws `GatewayError` if the choice requires a tool that the request does not offer. */
 export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["call"]): void {
   if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.toolName))
-    throw invalid(`No tool is named ${choice.toolName}.`, "tool_choice")
+    throw invalid(`The request does not offer a tool named ${choice.toolName}.`, "tool_choice")
   if (choice?.type === "required" && tools.length === 0)
-    throw invalid("The request requires a tool call but offers no tools.", "tool_choice")
+    throw invalid("The request requires a tool call but does not offer a tool.", "tool_choice")
 }
 
-/** Returns a tool for the request. Adds keywords to the parameters if they are not a complete JSON Schema. */
+/** Returns a function tool. If the parameters are not a complete JSON Schema, adds the missing keywords. */
 export function functionTool(
   name: string,
   description: string | null | undefined,
@@ -94,8 +97,8 @@ export function functionTool(
 }
 
 /**
- * Returns a custom tool as a function with one string parameter. If set, `grammar` is added to the description, because
- * it defines the strings that the tool accepts.
+ * Returns a custom tool as a function with one string parameter. Adds `grammar` to the description, because the grammar
+ * defines the strings that the tool accepts.
  */
 export function customTool(
   name: string,
@@ -126,7 +129,7 @@ export function readArguments(text: string): Record<string, unknown> {
   return text.trim() === "" ? {} : { arguments: text }
 }
 
-/** Converts the URL of an image. `where` is its path in the request. */
+/** Converts the URL of an image to a file part. `where` is the path of the image in the request, for errors. */
 export function readImage(url: string, where: string) {
   if (/^https?:/i.test(url) && URL.canParse(url))
     return { type: "file" as const, mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
@@ -135,7 +138,9 @@ export function readImage(url: string, where: string) {
   return image
 }
 
-/** Converts the base64 `data:` URL of a file. `where` is its path in the request. */
+/**
+ * Converts the base64 `data:` URL of a file to a file part. `where` is the path of the file in the request, for errors.
+ */
 export function readFile(url: string, where: string) {
   const file = readDataUrl(url)
   if (file === undefined) throw invalid("The content of the file must be a base64 data: URL.", where)
@@ -149,7 +154,7 @@ function readDataUrl(url: string) {
 }
 
 type Message = ModelCall["prompt"][number]
-/** Text or a file that a user message can contain. */
+/** A text part or file part of a user message. */
 export type UserPart = Extract<Message, { role: "user" }>["content"][number]
 
 /**
@@ -165,7 +170,7 @@ export function addSystem(messages: Message[], text: string): void {
   else messages.push({ role: "user", content: [{ type: "text", text: `<system>\n${text}\n</system>` }] })
 }
 
-/** The result of a call, in the format of the client's API. */
+/** The result of a call, from a client's request. */
 interface GivenResult {
   toolCallId: string
   toolName: string
@@ -175,7 +180,7 @@ interface GivenResult {
 
 /**
  * Returns the messages for consecutive results. The Chat Completions API accepts only text in a result, so a user
- * message that names the call contains the files.
+ * message after the results contains their files and names the call of each file.
  */
 export function resultMessages(results: readonly GivenResult[]): Message[] {
   if (results.length === 0) return []

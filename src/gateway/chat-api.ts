@@ -84,7 +84,7 @@ const NamedTool = z.discriminatedUnion("type", [
   z.object({ type: z.literal("custom"), custom: z.object({ name: z.string() }) }),
 ])
 
-/** A request that is converted to text. Other fields go to the upstream unchanged. */
+/** The fields of a request that the gateway converts. Other fields are forwarded to the upstream unchanged. */
 const TextRequest = z.looseObject({
   model: z.string(),
   messages: z.array(Message).min(1),
@@ -229,7 +229,7 @@ interface ChatContext {
 /** Creates a writer for `chat.completion.chunk` events. All chunks of the answer share an id. */
 function createChunkWriter(options: ChatContext & { includeUsage: boolean }): AnswerWriter {
   const head = answerHead("chat.completion.chunk", options.model)
-  /** Index of each call among the calls, by its index among all blocks of the answer. */
+  /** Position of each call among the calls of the answer, by the index of its block. */
   const calls = new Map<number, number>()
   let begun = false
 

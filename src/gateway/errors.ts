@@ -50,8 +50,9 @@ export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "labe
 }
 
 /**
- * Converts an error from an upstream request. Keeps the upstream's status, text, code, type and field. The status is
- * 504 if the upstream sent nothing for too long, and 502 if it could not be reached or its answer could not be read.
+ * Converts an error from an upstream request. Keeps the status, message, code, type and field that the upstream sent.
+ * Otherwise, the status is 504 if the upstream sent nothing for too long, and 502 if the upstream could not be reached
+ * or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -107,7 +108,8 @@ export function toGatewayError(error: unknown): GatewayError {
 }
 
 /**
- * OpenAI's code for a request that exceeds the context of the model. Clients shorten their history when they see it.
+ * OpenAI's code for a request that exceeds the context of the model. Clients that receive this code shorten their
+ * history.
  */
 export const tooLong = "context_length_exceeded"
 
@@ -123,7 +125,7 @@ interface UpstreamError {
   param?: string | undefined
 }
 
-/** Returns the error in the upstream's answer. */
+/** Returns the error that the body of an upstream response contains. */
 function ownWords(body: string): UpstreamError {
   const { value } = { value: undefined, ...parseJson(body) }
   if (!isRecord(value)) return { message: body.slice(0, longestText) || undefined }

@@ -11,9 +11,9 @@ export interface GuardOptions {
 }
 
 /**
- * Throws `GatewayError` for a request that is not allowed. If no key is required, the `Host` header must name this
- * machine, because a web page can make its own domain resolve to this machine. An `Origin` header, which browsers send,
- * must always name this machine.
+ * Throws `GatewayError` if the request does not contain the required key, if its `Origin` header (which browsers send)
+ * names another machine, or if the body of a POST request is not JSON. If no key is required, the `Host` header must
+ * also name this machine, because a web page can make its own domain resolve to this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !sentKeys(headers).some((sent) => isAuthorized(sent, key))) {
@@ -30,10 +30,13 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
     })
   }
   if (headers.origin !== undefined && !isLoopbackOrigin(headers.origin)) {
-    throw new GatewayError("Requests from web pages are not served.", { status: 403, label: "wrong_origin" })
+    throw new GatewayError("The gateway refuses requests from web pages of other hosts.", {
+      status: 403,
+      label: "wrong_origin",
+    })
   }
-  // A web page can send a form or plain text to any address. For JSON, a browser sends a preflight request, which fails
-  // here.
+  // A web page can send a form or plain text to any address. Before it sends JSON, a browser sends a preflight request,
+  // which the gateway refuses.
   if (method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "")) {
     throw new GatewayError("Send the body as application/json.", {
       status: 415,

@@ -331,8 +331,8 @@ function createMessageWriter(context: MessageContext): AnswerWriter {
   /** Index of each block in the message that the client receives, by its index in the answer. */
   const positions = new Map<number, number>()
   /**
-   * Calls whose input is not a JSON object. They are reported as malformed only when the message ends, because the
-   * output limit may have cut them off.
+   * Tool names of the calls whose input is not a JSON object, by block index. These calls are reported as malformed
+   * only when the message ends, because the output limit may have cut them off.
    */
   const malformed = new Map<number, string>()
   let begun = false

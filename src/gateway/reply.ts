@@ -27,7 +27,7 @@ interface EventReply {
   end(): void
 }
 
-/** Creates a reply whose errors have the format of `api`. The reply's `signal` aborts when the client disconnects. */
+/** Creates a reply whose errors have the format of `api`. `signal` must abort when the client disconnects. */
 export function createReply(response: ServerResponse, signal: AbortSignal, api: ClientApi): Reply {
   async function write(data: string | Uint8Array): Promise<void> {
     if (response.destroyed || response.write(data)) return

@@ -63,7 +63,7 @@ const ResponsesRequest = z.looseObject({
 /** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
 export type ResponsesRequest = z.infer<typeof ResponsesRequest>
 
-/** Throws for a request that refers to data on the server, since the gateway stores nothing. */
+/** Throws `GatewayError` if the request refers to data on the server, because the gateway stores nothing. */
 function assertStateless(request: ResponsesRequest): void {
   for (const field of ["previous_response_id", "conversation", "prompt", "background"])
     if (request[field])
@@ -200,7 +200,7 @@ function readChoice(
   }
 }
 
-/** Returns the tool's name in requests to the upstream. A tool that is no longer offered keeps its name. */
+/** Returns the name of a tool in requests to the upstream. For a tool that is no longer offered, returns `ownName`. */
 function nameFor(tools: readonly ClientTool[], ownName: string, namespace?: string | null): string {
   const named = tools.filter((tool) => tool.ownName === ownName)
   return (named.find((tool) => tool.namespace === (namespace ?? undefined)) ?? named[0])?.name ?? ownName
@@ -242,9 +242,7 @@ const ownItems = new Set([
   "mcp_call",
 ])
 
-/**
- * Converts the input to messages. Joins calls with the assistant message before them, and joins consecutive results.
- */
+/** Converts the input to messages. Adds each call to the preceding assistant message, and joins consecutive results. */
 function readPrompt({ input, instructions }: ResponsesRequest, tools: readonly ClientTool[]): Message[] {
   const messages: Message[] = []
   if (instructions) addSystem(messages, instructions)
@@ -375,7 +373,10 @@ function textOf(parts: readonly UserPart[]): string {
   return parts.map((part) => (part.type === "text" ? part.text : "")).join("")
 }
 
-/** A tool of a request. `name` is unique. `ownName` and `namespace` are the client's names. */
+/**
+ * A tool that a request offers. `name` is unique within the request. `ownName` and `namespace` are the names that the
+ * client uses.
+ */
 export interface ClientTool {
   kind: "function" | "custom" | "search"
   name: string
@@ -510,7 +511,7 @@ function position({ type }: Item): Json {
   return type === "reasoning" ? { summary_index: 0 } : {}
 }
 
-/** Returns an item at its start. */
+/** Returns the item as it is before its content arrives. */
 function begun(item: Item): Item {
   switch (item.type) {
     case "message":

@@ -28,7 +28,10 @@ export interface GatewayOptions {
   host?: string
   /** Port to listen on. 0 selects any free port. */
   port: number
-  /** Key that clients must send. By default, no key is required, and the client's own key goes to the upstream. */
+  /**
+   * Key that clients must send. By default, no key is required, and the gateway forwards the client's key to the
+   * upstream.
+   */
   key?: string
   /**
    * Maximum time in milliseconds without data from the upstream. Default: 10 minutes, the timeout of OpenAI's clients.
@@ -45,7 +48,9 @@ export interface GatewayOptions {
 export interface Gateway {
   /** The base URL for clients. */
   url: string
-  /** Waits up to `graceMs` (default 0) for running answers, then closes all connections. Can be called twice. */
+  /**
+   * Waits up to `graceMs` (default 0) for running answers, then closes all connections. Can be called more than once.
+   */
   close(graceMs?: number): Promise<void>
 }
 
@@ -191,8 +196,8 @@ function decodeSegment(segment: string): string | undefined {
 }
 
 /**
- * Returns true if the segment can be part of a model's id. Clients may encode the slashes in an id, as in
- * `org%2Fmodel`.
+ * Returns true if the decoded segment can be part of a model's id. The segment can contain slashes, because clients may
+ * encode the slashes in an id, as in `org%2Fmodel`.
  */
 function isModelSegment(segment: string): boolean {
   return segment.split("/").every((part) => /^[\w.:@+~-]+$/.test(part) && !/^\.+$/.test(part))

@@ -214,7 +214,7 @@ describe("gateway: messages", () => {
     ],
     [{ messages: [{ role: "user", content: [{ type: "hologram" }] }] }, "messages.0.content.0"],
     [{ tools: [{}] }, "tools.0.name"],
-    [{ tool_choice: { type: "tool", name: "rm" } }, "No tool is named rm"],
+    [{ tool_choice: { type: "tool", name: "rm" } }, "does not offer a tool named rm"],
   ])("names the invalid field of %j", async (body, where) => {
     const { ask } = await start([])
     for (const path of ["messages", "messages/count_tokens"])
