@@ -25,7 +25,7 @@ const defaultLimits: AnswerLimits = {
 
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
- * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
+ * - If the body or a line exceeds its limit, reading fails with a `ProviderError` that is not retryable.
  * - The last event is accepted even if the blank line after it is missing.
  * - If the server sends nothing after the finish reason, the stream ends as if the server had closed it.
  * - Texts of up to `joinedLength` that arrive together are joined into one event.
@@ -122,14 +122,14 @@ export function tooLong(reason: string): ProviderError {
 const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
 
-/** Follows the complete lines of an event stream. */
+/** Creates a reader that returns the complete lines of an event stream and detects the end of the answer. */
 function createEventReader(joinedLength: number) {
   let open: Uint8Array[] = []
   let openBytes = 0
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Joins texts. Before the line that ends the answer, inserts an event with a name for each unnamed call. */
+  /** Joins texts. Before the line that ends the answer, inserts an event that names the unnamed calls. */
   function checked(lines: Buffer): Uint8Array {
     // Decoding as Latin-1 preserves every byte.
     const text = joinTexts(lines.toString("latin1"), joinedLength)
@@ -175,7 +175,7 @@ function createEventReader(joinedLength: number) {
 const textValues =
   /"(?:content|reasoning|reasoning_content|arguments|text|thinking|partial_json)"\s*:\s*"((?:[^"\\]|\\.)+)"/g
 
-/** An event, split around its text. Without exactly one text, `before` is the whole event. */
+/** An event, split around its text. If the event does not contain exactly one text, `before` is the whole event. */
 interface TextEvent {
   before: string
   text: string
@@ -183,8 +183,8 @@ interface TextEvent {
 }
 
 /**
- * Joins successive events that differ only in their text. The provider package parses and validates each event, which
- * takes longer than this.
+ * Joins successive events that differ only in their text. This saves time, because the provider package parses and
+ * validates each event.
  */
 function joinTexts(lines: string, maxLength: number): string {
   const joined: TextEvent[] = []
@@ -208,8 +208,8 @@ function splitEvent(event: string, maxLength: number): TextEvent {
 }
 
 /**
- * Finds calls without a name in chunks of the Chat Completions API. The provider packages reject or drop such a call.
- * If its name arrives in a later chunk, they accept it.
+ * Finds calls without a name in chunks of the Chat Completions API. Provider packages accept such a call only if its
+ * name arrives in a later chunk. Otherwise, they reject or drop the call.
  */
 function createUnnamedCalls() {
   const named = new Set<unknown>()
@@ -228,7 +228,7 @@ function createUnnamedCalls() {
   }
 
   return {
-    /** Processes a line that contains a chunk as JSON. Returns the line to forward. */
+    /** Records the unnamed calls of a line that contains a JSON chunk. Returns the line without blank names. */
     read(line: string): string {
       const parsed = parseJson(line.slice(5))
       const choices = parsed.ok && isRecord(parsed.value) ? parsed.value.choices : undefined

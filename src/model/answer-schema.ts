@@ -8,8 +8,8 @@ export interface AnswerSchema {
   /** Schema that the caller passed. */
   given: JsonSchema
   /**
-   * Schema for the server. Servers require an object at the top level, so any other schema becomes its property
-   * `answer`.
+   * Schema for the server. Servers require an object at the top level. Any other schema becomes the property `answer`
+   * of an object.
    */
   sent: JsonSchema
   /** Whether `sent` wraps `given` as the property `answer`. */

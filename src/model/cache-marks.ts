@@ -62,7 +62,9 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
     : { ...carrier, providerOptions: { ...carrier.providerOptions, ...options } }
 }
 
-/** Message field of a request body with a cache mark that belongs in the message's text. */
+/**
+ * Name of the message field that holds a cache mark until {@link marksIntoTexts} moves the mark to the message's text.
+ */
 export const markInText = "tackle_cache_control"
 
 /**

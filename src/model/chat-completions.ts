@@ -33,8 +33,8 @@ interface ChatServerOptions {
 }
 
 /**
- * Opens a model on a server with a Chat Completions API. Uses no config, retries or tool policies. Requests that the
- * server reports usage in streams.
+ * Opens a model on a server with a Chat Completions API. Uses no config, retries or tool policies. Asks the server to
+ * report usage in streams.
  */
 export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
@@ -60,8 +60,8 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * that all its requests share. A conversation is identified by its first message that is not a system prompt, and its
  * JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same order.
  *
- * Malformed arguments of a call are sent as the model wrote them. If the server refuses the request, this request and
- * all later ones send them as an object instead.
+ * Malformed arguments of a call are sent as the model wrote them. If the server refuses such a request, the request is
+ * repeated once with the arguments as an object. All later requests also send malformed arguments as an object.
  *
  * Use all three methods together. `model` passes only new messages to the package. `transformRequestBody` caches the
  * conversions. `fetch` sends the whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are

@@ -3,8 +3,8 @@ import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
 /**
- * Files that the servers of a provider family accept. If the history contains any other file, a server refuses every
- * request.
+ * Files that the servers of a provider family accept. A server refuses every request whose history contains any other
+ * file.
  */
 interface FileLimits {
   /** Accepted media types. */
@@ -41,8 +41,8 @@ interface SourceFile {
 }
 
 /**
- * Converts a file to a file part, a text part with its content, or a note that says why it was not sent. Returns
- * undefined for the path of a text file or directory, since its content is already in the prompt.
+ * Converts a file to a file part, a text part with the file's content, or a note that says why the file was not sent.
+ * Returns undefined for the path of a text file or directory, because its content is already in the prompt.
  */
 export function convertFile(
   file: SourceFile,

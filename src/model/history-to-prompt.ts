@@ -115,7 +115,7 @@ function hasEnded({ state }: ToolPart): boolean {
 interface Requirements {
   /** Whether tool results can contain files. If false, the files follow in a user message. */
   filesInResults?: boolean
-  /** Whether the arguments of a call are text. If false, they must be an object. */
+  /** Whether the arguments of a call can be text. If false, they must be an object. */
   textArguments?: boolean
 }
 
@@ -152,7 +152,7 @@ function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo
   const calls: ToolPart[] = []
   for (const part of parts) {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
-    // Skips a nested call, because the result of the outer call contains its result.
+    // Skips a nested call, because the result of the outer call contains the result of the nested call.
     if (part.type === "tool" && part.parentCallID !== undefined) continue
     const metadata = isOwn ? part.metadata : undefined
     const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }

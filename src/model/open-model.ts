@@ -26,7 +26,7 @@ export interface OpeningDependencies {
   fetch?: typeof fetch
   /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** Passes each event of a stream on unchanged. By default, texts that arrive together are joined. */
+  /** If true, each event of a stream is passed on unchanged. By default, texts that arrive together are joined. */
   keepEvents?: boolean
   /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>
@@ -126,7 +126,7 @@ function asNamed(
   return changingCalls(inner, withSettings, { provider: ref.providerID, modelId: ref.modelID })
 }
 
-/** Wraps a model. `change` returns the options with which each call reaches the model. */
+/** Wraps a model so that each call uses the options that `change` returns. */
 function changingCalls(
   inner: LanguageModelV4,
   change: (call: LanguageModelV4CallOptions) => LanguageModelV4CallOptions,

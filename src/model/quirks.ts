@@ -64,7 +64,7 @@ const claudeMark: CacheMark = {
   },
 }
 
-/** Mark for compatible servers that read it in the text. */
+/** Mark for compatible servers that expect the mark in the text of the message. */
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
 /**

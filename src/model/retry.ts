@@ -5,8 +5,8 @@ export interface RetryLimits {
   /** Maximum number of attempts, including the first one. */
   maxAttempts: number
   /**
-   * Maximum wait in milliseconds that a server may request. For a longer wait, the step fails with an error that names
-   * it.
+   * Maximum wait in milliseconds that a server may request. If a server requests a longer wait, the step fails with an
+   * error that names the wait.
    */
   ceilingMs: number
 }

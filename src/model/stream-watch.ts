@@ -9,7 +9,7 @@ export interface StreamWatch {
   readonly stopped: TackleError | undefined
   /** Starts waiting for the server. */
   wait(): void
-  /** Stops measuring the time without data. The next call to `wait` starts it again. */
+  /** Stops measuring the time without data until the next call to `wait`. */
   answered(): void
   /** Sets the maximum time without data, in milliseconds, for this and later waits. */
   setLimit(ms: number): void

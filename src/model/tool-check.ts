@@ -19,9 +19,8 @@ type Outcome = Omit<ToolFinding, "name">
 /**
  * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
- * several calls in one answer. `model` must not have a tool policy. A capability may also be missing from the results
- * because the model chose not to call a tool. Rejects with the error of the first request unless that error is a
- * refusal of tools.
+ * several calls in one answer. `model` must not have a tool policy. The results may also lack a capability because the
+ * model chose not to call a tool. Rejects with the error of the first request unless that error is a refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -145,8 +144,8 @@ async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
 }
 
 /**
- * Runs a later step. Reports its error as its first outcome and the remaining outcomes as not tested. Rethrows an
- * abort.
+ * Runs a step that returns `count` outcomes. If the step fails, the first outcome is the error, and the others are not
+ * tested. Throws if the signal is aborted.
  */
 async function settled(
   signal: AbortSignal,

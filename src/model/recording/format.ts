@@ -50,7 +50,7 @@ export const RunLine = z.strictObject({
   agent: z.string().optional(),
   /** Name of the model, as `provider/model`. */
   model: z.string(),
-  /** Whether the user selected the model. If so, it overrides the agent's model. */
+  /** Whether the user selected the model. If true, this model overrides the agent's model. */
   named: z.boolean(),
   /** Configured providers, without keys and headers. */
   providers: z.record(z.string(), ProviderConfig),
@@ -176,7 +176,7 @@ export interface Recording {
   mcp: { after: number; tools: McpLine["tools"] }[]
 }
 
-/** Parses a recording. Throws `UsageError` that names the invalid line. */
+/** Parses a recording. If a line is invalid, throws a `UsageError` that names the line. */
 export function parseRecording(text: string, name: string): Recording {
   const lines = text
     .split("\n")
