@@ -23,8 +23,8 @@ interface Open {
 }
 
 /**
- * Creates a writer for one call. It sends strict JSON only. It holds back the end of a string until the next key or
- * value follows, because an unescaped quote can look like the end of the string.
+ * Creates a writer for one call. The writer sends only strict JSON. It holds back the end of a string until the next
+ * key or value follows, because an unescaped quote can look like the end of the string.
  */
 export function createArgumentWriter(): ArgumentWriter {
   const reader = createReader()

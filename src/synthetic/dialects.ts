@@ -34,7 +34,7 @@ export function dialectFor(modelID: string): DialectName {
   return dialectsByModel.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
 }
 
-/** Openings of all dialects that do not occur in ordinary text. */
+/** Openings that do not occur in ordinary text, from all dialects. */
 const explicitOpenings: readonly Opening[] = [
   ...Object.values(dialects).flatMap(({ openings }) => openings.filter(({ explicit }) => explicit)),
   ...markOpenings,

@@ -1,4 +1,4 @@
-/** `tackle/synthetic`: tool calling for models without it, as AI SDK middleware and as a parser. */
+/** `tackle/synthetic`: tool calling for models that do not support it, as AI SDK middleware and as a parser. */
 import "../util/require-node.ts"
 
 export { type DialectName, dialectNames, type SyntheticTool } from "./dialect.ts"

@@ -228,8 +228,8 @@ export interface ScanOptions {
 
 /**
  * Scans a value in brackets or quotes from the current position to its end. The value is JSON, a Python literal, or a
- * Python call. Ignores brackets in strings. A quote ends a string only if the text after the quote can follow a string
- * there, so that unescaped quotes do no harm.
+ * Python call. Ignores brackets in strings. A quote ends a string only if the text after the quote can follow a string.
+ * Any other quote is an unescaped part of the string.
  */
 export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
   const open: string[] = []

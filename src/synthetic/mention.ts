@@ -59,7 +59,7 @@ function announcesCall(clause: string): boolean {
 }
 
 /**
- * Returns true if the text after a call shows that it is not meant as a call: the text continues the sentence that
+ * Returns true if the text after a call shows that the call is only mentioned: the text continues the sentence that
  * contains the call, or says that the call is an example. The text begins directly after the call and contains the rest
  * of the line, or the first sentence of a later line. `announced` is true if the text before the call is an `intent`.
  * `ownLine` is true if the call begins its line.
@@ -75,7 +75,7 @@ export function disownsCall(
   return disclaimer.test(withoutMarkup(text))
 }
 
-/** The last line of a block that is complete: a quotation, a table, a comment, an element, or a fence. */
+/** The last line of a complete block: a quotation, a table, a comment, an element, or a fence. */
 const block = /^\s*[>|].*[^:：]$|(?:-->|<\/[\w:-]+>|^\s*(?:`{3,}|~{3,}))\s*$/u
 
 /** Removes list marks, headings, emphasis, and the marks of chat templates and of thinking around the text. */

@@ -22,13 +22,13 @@ export interface SyntheticOptions {
 }
 
 /**
- * Returns AI SDK middleware that adds tool calling to a model without it. Describes the tools in the prompt and reads
- * calls from the text of the answer. The `providerMetadata` of a call describes repairs (`tackle.repaired`). The
- * `providerMetadata` of the finish part contains the number of retries (`tackle.retries`). Drops tools that the
- * provider executes.
+ * Returns AI SDK middleware that adds tool calling to a model that does not support it. The middleware describes the
+ * tools in the prompt and reads calls from the text of the answer. The `providerMetadata` of a call describes repairs
+ * (`tackle.repaired`). The `providerMetadata` of the finish part contains the number of retries (`tackle.retries`). The
+ * middleware drops tools that the provider executes.
  *
- * Does not use `transformParams`, because it needs the tools to read the answer and may call the model several times
- * for one request.
+ * The middleware does not use `transformParams`, because it needs the tools to read the answer and may call the model
+ * several times for one request.
  */
 export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4Middleware {
   return {

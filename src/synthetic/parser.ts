@@ -253,7 +253,7 @@ function* findOpening(
 }
 
 /**
- * Returns the end of the thinking block that contains the current position. Calls in it do not count. Returns
+ * Returns the end of the thinking block that contains the current position. Calls in this block are text. Returns
  * undefined outside a block, or if the block never ends.
  */
 function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
@@ -275,7 +275,7 @@ function withinLine(sink: CallSink): CallSink {
 
 type Output = ReturnType<typeof createOutput>
 
-/** A call that is being read. Its events wait until it is held, or released as a stream. */
+/** A call that is being read. Its events wait until the call is held, or until they are released as a stream. */
 interface PendingCall {
   sink: CallSink
   hasBegun(): boolean

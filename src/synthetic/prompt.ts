@@ -63,8 +63,8 @@ function placeholder(property: unknown): unknown {
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
- * Converts the history for a server without tools. Calls become text of the assistant, and results become user
- * messages. Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat
+ * Converts the history for a server that does not support tools. Calls become text of the assistant, and results become
+ * user messages. Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat
  * templates refuse them.
  */
 export function toTextPrompt(

@@ -35,8 +35,8 @@ interface AnnouncedCall {
 }
 
 /**
- * Creates a translator for one request. After the first attempt, drops the text next to a call, because it repeats
- * earlier text.
+ * Creates a translator for one request. After the first attempt, drops the text next to a call, because this text
+ * repeats earlier text.
  */
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]

@@ -11,8 +11,8 @@ interface Tag {
   opening: string
   closing: string
   /**
-   * Whether content between the tags that is not a call is a malformed call. This applies only if the opening tag
-   * starts a line. If false, such content is text.
+   * If true and the opening tag starts a line, content between the tags that is not a call is reported as a malformed
+   * call. Otherwise, such content is text.
    */
   onlyCalls: boolean
 }
@@ -155,8 +155,8 @@ function argumentPairs(closing: string): ParameterForm {
 }
 
 /**
- * Reports a closed tag without a call as a malformed call if it begins a line. Any other tag without a call is text.
- * After a call, at the end of the answer, it is a mark.
+ * Reports a closed tag without a call as a malformed call if it begins a line. A tag without a call at the end of the
+ * answer, after a call, is a mark. Any other tag without a call is text.
  */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context
