@@ -80,7 +80,7 @@ export interface McpConnection {
   alive(): boolean
   /** Resolves when no call is running. */
   callsDone(): Promise<void>
-  /** Ends the server and all processes it started. Idempotent. */
+  /** Ends the server and all processes that it started. Idempotent. */
   end(): Promise<void>
 }
 
@@ -91,8 +91,8 @@ const defaultStartMs = 30_000
 const longestTimer = 2 ** 31 - 1
 
 /**
- * Connects to the server, and starts it if it is a local program. Throws `McpServerError` if this fails. Throws the
- * signal's reason if the signal aborts.
+ * Connects to the server, and starts the server if it is a local program. Throws `McpServerError` if the server does
+ * not start or cannot be reached. Throws the signal's reason if the signal aborts.
  */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
   const { server, worktree, signal } = options
@@ -172,7 +172,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     callsDone: calls.done,
     async end() {
       await client.close()
-      // Keeps the transport here, because the SDK's client forgets it when the connection is lost.
+      // Closes the transport directly, because the SDK's client forgets its transport when the connection is lost.
       await transport.close()
     },
   }

@@ -8,14 +8,14 @@ import type { Question } from "../../schema/question.ts"
 import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
 import { own } from "../../util/json.ts"
 
-/** Maximum number of times the user is asked for valid answers. */
+/** Maximum number of times that the user is asked for valid answers. */
 const maxAttempts = 3
 
 /**
- * Asks the user to fill in a server's form. Shows the form if the host supports forms. Otherwise, asks one question
- * per field: an empty answer selects the default, and an invalid answer leads to the same question again. Declines if
- * no user is available, and cancels if the user dismisses the questions. Throws the errors of `form` and `question`.
- * Throws the signal's reason if the signal aborts.
+ * Asks the user to fill in a server's form. Shows the form if the host supports forms. Otherwise, asks one question per
+ * field: an empty answer selects the default, and a question with an invalid answer is repeated. Declines if no user is
+ * available. Cancels if the user dismisses the questions or if answers are still invalid after the last attempt. Throws
+ * the errors of `form` and `question`. Throws the signal's reason if the signal aborts.
  */
 export async function elicit(
   server: string,

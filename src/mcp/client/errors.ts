@@ -33,7 +33,7 @@ export class McpCallError extends TackleError {
 export class McpToolChangedError extends TackleError {
   constructor(tools: string) {
     super(
-      `${tools}: the description or the server of this tool changed after it was allowed, so the next call requires permission again. \`tackle mcp list\` shows the current description.`,
+      `${tools}: the tool's description or server has changed since you allowed the tool, so the next call requires permission again. \`tackle mcp list\` shows the current description.`,
       { code: "mcp.tool-changed", recoverable: true },
     )
   }

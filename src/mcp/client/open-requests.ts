@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/client"
 import { isRecord, parseJson } from "../../util/json.ts"
 
-/** Maximum length of a message from a server, in characters. It allows several pictures. */
+/** Maximum length of a message from a server, in characters. A message of this length can contain several pictures. */
 export const maxMessageLength = 10 * 1024 * 1024
 
 /**

@@ -18,7 +18,7 @@ export interface McpCall {
 
 /** Tracks the running calls to one server. */
 export interface PendingCalls {
-  /** Runs `work` as a tracked call with an idle timeout. Rejects with the error of `work`. */
+  /** Runs `work` as a tracked call with an idle timeout. Rejects with the error of `work`, if any. */
   run<T>(call: McpCall, work: (timeout: IdleTimeout) => Promise<T>): Promise<T>
   /**
    * Returns the handler for server requests. Returns undefined if no calls are running, or if the running calls belong

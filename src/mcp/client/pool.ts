@@ -30,7 +30,7 @@ export interface McpPoolOptions
   restarts?: Partial<Restarts>
 }
 
-/** A tool and the servers it uses. A resource tool uses every server that it reads from. */
+/** A tool and the servers that it uses. A resource tool uses every server that it reads from. */
 export interface PooledTool {
   server: string
   tool: Info
@@ -68,7 +68,7 @@ export interface McpPool {
    * does not report changes.
    */
   watchResource(request: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
-  /** Ends all servers and all processes they started. */
+  /** Ends all servers and all processes that they started. */
   close(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export interface McpServerStatus {
   problem?: string
 }
 
-/** Options for waiting until the states of servers are known. */
+/** Options for starting all servers and returning their states. */
 export interface McpStatusOptions {
   /**
    * Time in milliseconds after which a server that is still starting counts as failed. Ignored for servers with a

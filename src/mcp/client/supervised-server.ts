@@ -53,7 +53,7 @@ export interface SupervisedServer {
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
   /** Returns the reason why the last refresh failed. */
   problem(): string | undefined
-  /** Ends the server and all processes it started. Abort the signal before this call. */
+  /** Ends the server and all processes that it started. Abort the signal before this call. */
   end(): Promise<void>
 }
 

@@ -225,8 +225,8 @@ const shownErrors = 1_000
 
 /**
  * Creates a transport that runs the program in its own process group. Closing the transport ends the whole group. Skips
- * output that is not a message, because many servers print a welcome line to stdout. A message that is too long fails
- * only its request. `start` throws `SpawnError` or `PipeError`.
+ * output that is not a message, because many servers print a welcome line to stdout. If a message is too long, only its
+ * request fails. `start` throws `SpawnError` or `PipeError` if the program cannot be started.
  */
 export function createProcessTransport(options: ProgramOptions): ServerTransport {
   const decoder = new StringDecoder()

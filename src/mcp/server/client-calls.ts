@@ -124,8 +124,8 @@ export function completedOf({ state, hint }: ClientOutcome): ToolStateCompleted 
 const maxLine = 200
 
 /**
- * Reports the progress of one call if the client requested progress. If the tool reports no count, uses the number of
- * reports.
+ * Reports the progress of one call if the client requested progress. If the tool does not report a count, the number of
+ * reports is the count.
  */
 function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, error: unknown) => void) {
   const progressToken = mcpReq._meta?.progressToken

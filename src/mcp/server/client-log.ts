@@ -3,8 +3,8 @@ import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/
 /** Sends log messages to one client. */
 export interface ClientLog {
   /**
-   * Sends a message if the client wants its level. Uses the stream of `request` if it is given. Resolves when the
-   * message has been sent. If sending fails, reports the failure to `onProblem`.
+   * Sends a message if its level is at or above the client's log level. Uses the stream of `request` if it is given.
+   * Resolves when the message has been sent. If sending fails, reports the failure to `onProblem`.
    */
   send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }
@@ -25,8 +25,8 @@ const levels: readonly LoggingLevel[] = [
 const defaultLevel: LoggingLevel = "warning"
 
 /**
- * Answers `logging/setLevel`. `warning` includes the engine's problems, `info` adds the start and end of calls, and
- * `debug` adds the output of calls.
+ * Creates the log of a client and answers `logging/setLevel`. Level `warning` includes the engine's problems, `info`
+ * adds the start and end of calls, and `debug` adds the output of calls.
  */
 export function createClientLog(
   server: Server,

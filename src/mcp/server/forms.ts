@@ -26,12 +26,12 @@ export interface Forms {
   withdraw(requestID: string): void
 }
 
-/** Time in milliseconds after which a user who does not answer is considered absent. */
+/** Time in milliseconds after which a form without an answer expires. */
 const answerMs = 60 * 60 * 1000
 
 /**
- * Creates the forms of one client. Forms are identified by the ids of their requests. Without `trustClient`, no forms
- * are shown, because a program that sends a call could approve it itself.
+ * Creates the forms of one client. Forms are identified by the ids of their requests. If `trustClient` is false, no
+ * forms are shown, because a program that sends a call could approve its own call.
  */
 export function createForms(server: Server, { trustClient }: { trustClient: boolean }): Forms {
   const open = new Map<string, AbortController>()

@@ -17,8 +17,8 @@ export interface HttpSessionOptions {
 /** The HTTP sessions of all clients. */
 export interface HttpSessions {
   /**
-   * Handles a request of an existing session, or opens a session. `gone` resolves when the client disconnects or the
-   * response has been sent.
+   * Answers a request of an existing session. If the request names no session, opens a session for it. `gone` must
+   * resolve when the client has disconnected or the response has been sent.
    */
   handle(request: Request, gone: Promise<void>): Promise<Response>
   /** Ends all sessions and their calls. */
@@ -47,8 +47,8 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
   const endings = new Set<Promise<void>>()
 
   /**
-   * Opens a session. It is registered when the transport accepts `initialize`. The transport rejects any first message
-   * other than `initialize`.
+   * Opens a session. The session is registered when the transport accepts `initialize`. The transport rejects any first
+   * message other than `initialize`.
    */
   async function open(): Promise<HttpSession> {
     const id = randomUUID()
@@ -106,7 +106,10 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
         return errorResponse(404, "The session is unknown or has ended. Initialize a new session.")
       if (!known && request.method !== "POST") return errorResponse(400, "Initialize a session first.")
       if (!known && sessions.size >= maxSessions)
-        return errorResponse(503, `The limit of ${maxSessions} clients is reached.`)
+        return errorResponse(
+          503,
+          `The limit of ${maxSessions} clients is reached. End another client's session, or try again later.`,
+        )
       const session = known ?? (await open())
       hold(session, gone)
       return await session.transport.handleRequest(withVersion(request, session.version()))

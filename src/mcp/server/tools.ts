@@ -130,7 +130,7 @@ export async function assertChosenTools(
 
 /**
  * Returns the hints that a client uses to decide whether to call a tool without asking, for example while it plans.
- * Only built-in tools have hints of their own. Any other tool gets the strictest hints, regardless of what the tool or
+ * Only built-in tools have individual hints. Any other tool gets the strictest hints, regardless of what the tool or
  * its MCP server declares.
  */
 function annotationsOf({ id, source }: Pick<ToolListing, "id" | "source">): Hints {

@@ -19,8 +19,8 @@ export interface OAuthProviderOptions {
   settings: OAuthSettings
   tokens: TokenStore
   /**
-   * Set while a user signs in. Without it, the provider registers no client, and calls `requireSignIn` instead of
-   * opening a page.
+   * Set while a user signs in. If undefined, the provider does not register a client, and calls `requireSignIn` instead
+   * of opening a page.
    */
   browser?: { redirectUrl: string; state: string; open(url: URL): void }
   /** Throws the error that asks the user to sign in. */
@@ -128,15 +128,16 @@ export interface AuthorizerOptions {
 
 /** Authorizes the requests to one server. */
 export interface Authorizer extends Required<AuthProvider> {
-  /** Handles a valid token with insufficient scopes. Always throws `McpSignInError`. */
+  /** Throws `McpSignInError`, because the scopes of a valid token are insufficient. */
   onInsufficientScope(error: InsufficientScopeError): never
 }
 
 type Unauthorized = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0]
 
 /**
- * Adds the token to every request. If the server refuses a token, tries to renew it without the user. If the token
- * cannot be renewed, the request fails with `McpSignInError`, and the server's challenge is stored for `signIn`.
+ * Creates an authorizer that adds the stored token to every request. If the server refuses the token, the authorizer
+ * tries to renew the token without the user. If this fails, the request fails with `McpSignInError`, and the server's
+ * challenge is stored for `signIn`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { id, url, settings, tokens: store, signal } = options
