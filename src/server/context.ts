@@ -26,7 +26,7 @@ export interface ServerContext {
   followEvents(listener: (event: TackleEvent) => void, tenant?: string): () => void
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
-   * the limit of running sessions. Sessions of a tenant wait instead.
+   * the maximum number of running sessions. Sessions of a tenant wait instead.
    */
   assertStartsWork(sessionID?: string, tenant?: string): void
   /** Ends the streams of a session. */

@@ -91,7 +91,7 @@ function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean)
   const name = nameIn(header)
   if (hosts.has(name) || (isWide && isIP(name.replace(/^\[|\]$/g, "")) !== 0)) return
   throw new ServerError(
-    `Requests for the host ${JSON.stringify(name)} are not served. Use 127.0.0.1 or localhost, or name the origin of your proxy with --cors.`,
+    `Requests for the host ${JSON.stringify(name)} are not served. Use 127.0.0.1 or localhost, or allow the origin of your proxy with --cors.`,
     { code: "host.forbidden" },
   )
 }

@@ -76,7 +76,7 @@ function toOpenCodeError({ name, message, status }: { name: string; message: str
   return { name: known ?? "UnknownError", data: { message, statusCode: status, isRetryable: false } }
 }
 
-/** Creates a function that converts the events of a server. It omits events that OpenCode does not have. */
+/** Creates a function that converts the events of a server. The function omits events that OpenCode does not have. */
 export function createOpenCodeEvents(version: string): (event: TackleEvent) => OpenCodeEvent[] {
   let count = 0
   /**

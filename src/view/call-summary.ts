@@ -120,7 +120,7 @@ export function todoLine({ status, content }: { status?: unknown; content?: unkn
 
 /**
  * Describes the results of formatters, one per line: `formatted by biome · +2 −1` or `not formatted: biome: …`. Names
- * the file if the call changed several. `problem` is true for a file that was not formatted.
+ * the file if the call changed several files. `problem` is true for a file that was not formatted.
  */
 export function formatterResults(
   { metadata }: Pick<ToolStateCompleted, "metadata">,

@@ -356,8 +356,8 @@ export function openCodeRoutes(context: ServerContext) {
 }
 
 /**
- * Returns the number of turns to undo: the turns from the turn of this message to the end whose file changes have not
- * been undone. Throws `ServerError` if the message does not exist.
+ * Returns the number of turns to undo. Counts the turns whose file changes have not been undone, from the turn that
+ * contains this message to the end. Throws `ServerError` if the message does not exist.
  */
 function turnsSince(messages: readonly MessageWithParts[], messageID: string): number {
   const at = messages.findIndex(({ message }) => message.id === messageID)

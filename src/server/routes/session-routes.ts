@@ -147,7 +147,8 @@ export function sessionRoutes(context: ServerContext) {
             .regex(/^msg_\w+$/, { error: "expected the id of a message" })
             .optional()
             .openapi({
-              description: "Id of a message. Lists only messages before it. Pass `next` of the previous page",
+              description:
+                "Id of a message. Lists only messages before this message. Pass `next` of the previous page",
             }),
         }),
       },

@@ -7,8 +7,8 @@ import { Archive } from "../../session/archive.ts"
 import { described, isChange, name, noChange } from "./named.ts"
 
 /**
- * State of a session: `idle` without work, `running` during a run or while an input is pending, and `waiting` while a
- * request waits for the user.
+ * State of a session: `waiting` while a request waits for the user, `running` during a run or while an input is
+ * pending, and otherwise `idle`.
  */
 export const Status = z.enum(["idle", "running", "waiting"])
 
@@ -100,7 +100,7 @@ export const sessionBodies = {
   update: z
     .strictObject({
       title: z.string().max(1_000).optional().openapi({
-        description: "If it is empty, the next prompt sets it",
+        description: "If the title is empty, the next prompt sets it",
       }),
       agent: z.string().optional(),
       model: z.string().optional().openapi({ description: "As `provider/model`" }),
@@ -123,7 +123,7 @@ export const sessionBodies = {
       skip: z
         .boolean()
         .optional()
-        .openapi({ description: "Leave all files of the turn unchanged, but count it as undone" }),
+        .openapi({ description: "Leave all files of the turn unchanged, but count the turn as undone" }),
       through: z.string().optional().openapi({
         description:
           "Id of a message of the user: undo its turn and all later turns as one operation. Not valid for a redo, or with `others` or `skip`",
