@@ -62,7 +62,7 @@ export function oneStream(session: SessionClient): SessionApi {
   return { ...session, events: (options) => relay(session.events({ ...options, others: true })) }
 }
 
-/** Opens a stream with the events of all sessions. Returns a function that ends it. */
+/** Opens a stream with the events of all sessions. Returns a function that ends the stream. */
 export function followAll(): () => void {
   return client.subscribe(publish)
 }

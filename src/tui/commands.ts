@@ -83,7 +83,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     const chosen = entries.find((entry) => entry.name === name)
     if (!chosen) {
       const known = [...entries.map((entry) => entry.name), automatic].join(", ")
-      throw new UsageError(`The theme "${name}" does not exist. Known: ${known}.`)
+      throw new UsageError(`The theme "${name}" does not exist. Available themes: ${known}.`)
     }
     if ("problem" in chosen) throw new UsageError(chosen.problem)
     shell.setTheme(chosen.theme)
@@ -149,7 +149,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   async function compact(): Promise<void> {
     shell.notify("Compacting…")
     const { before, after, summarized, pruned } = await opened().compact()
-    if (!summarized && pruned === 0) shell.notify("There is nothing to compact yet.")
+    if (!summarized && pruned === 0) shell.notify("The history is too short to compact.")
     else shell.notify(`Compacted ${before} characters of history to ${after}.`)
   }
 
@@ -220,7 +220,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     {
       name: "undo",
-      description: "Undo the last turn and its files; its prompt returns to the editor",
+      description: "Undo the last turn and its file changes; the prompt returns to the editor",
       run: undo,
     },
     { name: "redo", description: "Reverse the last undo", run: redo },

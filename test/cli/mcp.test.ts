@@ -65,7 +65,7 @@ describe("mcp add", () => {
   test("does not trust a config that was not trusted before", async () => {
     const machine = await createMachine({ files: { "tackle.json": '{ "permission": { "bash": "allow" } }' } })
     const added = await machine.run(["mcp", "add", "everything", "--", command, "stdio"])
-    expect(added.stdout).toContain("To use it, trust the project: tackle trust\n")
+    expect(added.stdout).toContain("To use the server, trust the project: tackle trust\n")
     expect((await machine.run(["mcp", "list"])).stderr).toContain("tackle.json: ")
     await machine.trust()
     const again = await machine.run(["mcp", "add", "second", "https://tickets.example.com/mcp"])

@@ -54,7 +54,7 @@ async function importSessions(flags: DatabaseFlags & { from?: string }): Promise
   const workspace = await openWorkspaceWithProblems(flags)
   const { database } = dataPaths(flags.from === undefined ? workspace.dataDirectory : resolve(flags.from))
   if (!existsSync(database))
-    throw new UsageError(`${database} does not exist. Name the data directory with --from.`)
+    throw new UsageError(`${database} does not exist. Pass the data directory with --from.`)
   const { openSqliteStore } = await import("../../store/sqlite.ts")
   const { openPostgresStore } = await import("../../store/postgres.ts")
   const { copySessions } = await import("../../session/copy-sessions.ts")
@@ -93,6 +93,6 @@ const explanations = {
 function urlOf({ database = process.env.TACKLE_DATABASE }: Pick<DatabaseFlags, "database">): string {
   if (database) return database
   throw new UsageError(
-    "Name the database with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
+    "Set the database with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
   )
 }

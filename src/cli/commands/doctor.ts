@@ -277,7 +277,7 @@ function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "comm
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** Lists the files of other programs that Tackle uses, and the settings in them that Tackle ignores. */
+/** Lists the files that Tackle uses from other programs, and the settings in these files that Tackle ignores. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
@@ -327,7 +327,7 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
   return { detail: name }
 }
 
-/** Settings of other programs that are in use, by the program's directory and the kind of setting. */
+/** Settings that Tackle uses from other programs, by the program's directory and the kind of setting. */
 export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /** Patterns that match the paths of other programs' files. */
@@ -338,8 +338,8 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
 ]
 
 /**
- * Returns the config files, agents, commands, skills and instructions of other programs that are in use. The paths are
- * formatted for display.
+ * Returns the config files, agents, commands, skills and instructions that Tackle uses from other programs. Formats the
+ * paths for display.
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace

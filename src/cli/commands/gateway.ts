@@ -50,7 +50,7 @@ export interface GatewayFlags {
 /** Time in ms within which responses must finish after the first Ctrl-C. */
 const graceMs = 10_000
 
-/** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops it immediately. */
+/** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops the gateway immediately. */
 export async function runGateway(flags: GatewayFlags): Promise<void> {
   const { startGateway } = await import("../../gateway/server.ts")
   const { httpFetch } = await import("../../model/http-fetch.ts")

@@ -173,7 +173,7 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
   if (!flags.user && !(await keepTrust(workspace, path)))
-    printHint("To use it, trust the project: tackle trust")
+    printHint("To use the server, trust the project: tackle trust")
 }
 
 /** Runs `tackle mcp auth <id>`, which signs in on the server's page and stores the tokens. */

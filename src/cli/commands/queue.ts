@@ -154,10 +154,10 @@ export async function withdrawInputs(
   flags: QueueFlags & { all?: boolean },
 ): Promise<void> {
   if (!flags.all) {
-    if (ids.length === 0) throw new UsageError("Name the inputs to withdraw, or use --all.")
+    if (ids.length === 0) throw new UsageError("Pass the ids of the inputs to withdraw, or --all.")
     return changeInputs(ids, flags, (inputs, id) => inputs.withdraw(id))
   }
-  if (ids.length > 0) throw new UsageError("Name inputs or use --all, not both.")
+  if (ids.length > 0) throw new UsageError("Pass either input ids or --all, not both.")
   await withStore(flags, async (tackle) => {
     const { id: sessionID } = await storedSession(tackle, flags.session)
     const inputs = await openQueue(tackle, sessionID).clear()

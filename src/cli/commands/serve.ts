@@ -63,8 +63,8 @@ export interface ServeFlags extends DirectoriesFlags {
 }
 
 /**
- * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. `onReady` receives
- * the address that opens the web page.
+ * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends the server immediately. `onReady`
+ * receives the address that opens the web page.
  */
 export async function runServe(flags: ServeFlags, onReady?: (address: string) => void): Promise<void> {
   const { host, socket, cors: origins = [], format } = flags
@@ -134,7 +134,7 @@ export async function openDispatcher(
 ): Promise<Dispatcher> {
   if (database === undefined)
     throw new UsageError(
-      "Workers need a PostgreSQL database. Name it with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
+      "Workers need a PostgreSQL database. Set it with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
     )
   const { openPgBossDispatcher } = await import("../../scale/pg-boss.ts")
   return openPgBossDispatcher(database, { ...options, onProblem })

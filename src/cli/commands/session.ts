@@ -333,8 +333,8 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
 }
 
 /**
- * Flags of `tackle session undo` and `redo`. `others` skips files that were changed since the turn. Without it, one
- * such file prevents the whole operation.
+ * Flags of `tackle session undo` and `redo`. `others` skips files that were changed since the turn. Without `others`,
+ * one such file prevents the whole operation.
  */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean

@@ -44,7 +44,7 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
     )
   if (!response.ok)
     throw new UsageError(
-      `${origin} refused the login with status ${response.status}. Name its token file with --token-file.`,
+      `${origin} refused the login with status ${response.status}. Pass the server's token file with --token-file.`,
     )
   const { ticket } = (await response.json()) as { ticket: string }
   return `${origin}/#ticket=${ticket}`

@@ -84,7 +84,7 @@ export async function decide<T>(
     erase()
     output.write(`${message}\n`)
     shown = []
-    decided.reject(new AbortedError("Interrupted at a question."))
+    decided.reject(new AbortedError("Interrupted while waiting for an answer."))
   }
 
   function press(text: string | undefined, { name, ctrl, meta }: Key): void {

@@ -53,8 +53,8 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 }
 
 /**
- * Answers every request according to `--auto`, by asking at the terminal, or by refusing if there is
- * no terminal. Shows one question at a time.
+ * Answers every request. With `--auto`, never asks. Otherwise asks at the terminal, one question at a time, or refuses
+ * the request if no terminal is available.
  */
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()

@@ -1,8 +1,8 @@
 import type { Usage } from "../../event/events.ts"
 
 /**
- * Formats usage, such as `12000 + 340 tokens (11000 from the cache), $0.0123`. The token counts are input, and output
- * including reasoning. Returns an empty list if there is no usage.
+ * Formats usage, such as `12000 + 340 tokens (11000 from the cache), $0.0123`. The first token count is the input, and
+ * the second is the output including reasoning. Returns an empty list if there is no usage.
  */
 export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, cost }: Usage): string[] {
   const read = input + cacheRead + cacheWrite

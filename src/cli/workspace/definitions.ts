@@ -21,9 +21,9 @@ export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
 }
 
 /**
- * Returns a source that finds definitions again after a change. It returns the user's definitions and the project's
- * definitions that are trusted at that time. It does not reload other config files and plugins, but reports changes to
- * plugins.
+ * Returns a source that finds definitions again after a change. The source returns the user's definitions and the
+ * project's definitions that are trusted at that time. It does not reload other config files or plugins, but reports
+ * changes to plugins.
  */
 export function definitionSource(
   workspace: Workspace,

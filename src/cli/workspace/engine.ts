@@ -25,7 +25,7 @@ import { openWorkspaceWithProblems, trustedItems, type Workspace, type Workspace
 
 /**
  * Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. Throws
- * `UsageError` for a misspelt permission in the flags.
+ * `UsageError` if a flag contains a misspelled permission.
  */
 export async function openTackle(
   workspace: Workspace,
