@@ -19,7 +19,7 @@ export function defineAttach(attach: Command): void {
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
-    .option("--auto", "allow every request once, except for denied calls, loops and protected files")
+    .option("--auto", "allow each request once, except for loops, protected files and unsandboxed commands")
     .action(attachToServer)
 }
 

@@ -44,7 +44,7 @@ export function foregroundFlags(command: Command): Command {
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
-    .option("--auto", "allow every request once, except for denied calls, loops and protected files")
+    .option("--auto", "allow each request once, except for loops, protected files and unsandboxed commands")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--sandboxed", "run commands in the sandbox without asking")
