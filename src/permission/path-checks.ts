@@ -108,7 +108,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       protection: protection?.reason,
     }
   })
-  // The session can read its own directories without asking, but changing them asks.
+  // The session can read its own directories without asking, but must ask before it changes them.
   const bounds: ResolvedScope = access === "read" ? scope : { ...scope, realOwn: () => [] }
   return [...checks, ...outsideChecks(written, real, bounds)]
 }

@@ -252,8 +252,8 @@ export const wildcardProbe = "\u0000".repeat(16)
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
 
 /**
- * Returns options for permissions of the sandbox and the network, which only a rule with the name of the permission can
- * allow. For example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for
+ * Returns options for a permission of the sandbox or the network. Only a rule with the name of such a permission can
+ * allow it. For example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for
  * other permissions.
  */
 export function namedRules(permission: string): JudgeOptions {

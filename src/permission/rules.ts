@@ -14,7 +14,7 @@ const PatternConfig = z.lazy(() =>
         .partialRecord(Action, z.array(z.string()))
         .optional()
         .describe(
-          "Example patterns, grouped by the verdict that the rules must give them. Checked when the config file is read.",
+          "Example patterns, grouped by the verdict that the rules must return for them. Checked when the config file is read.",
         ),
     }),
   ]),

@@ -116,7 +116,7 @@ function load(path: string): { directories: Directories; problem?: string } {
   const directories: Directories = new Map()
   const failed = (reason: string) => ({
     directories: new Map(),
-    problem: `${path} cannot be used (${reason}), so nothing is trusted. Run "tackle trust" to create it again.`,
+    problem: `${path} cannot be used (${reason}), so nothing is trusted. Run "tackle trust" to create the file again.`,
   })
   let text: string
   try {

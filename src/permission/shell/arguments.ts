@@ -241,8 +241,8 @@ function readWhole({ word, following: [next], style }: OptionWords, option: Know
   }
   if (value !== "required") return { options: [given] }
   if (!next || (next.splits && role === "harmless")) return { options: [given], unknown: role === "harmless" }
-  // If options with one dash are whole words, the next word might not be the value of a risky option. It is therefore
-  // also read as an argument.
+  // If options with one dash are whole words, the next word might not be the value of a risky option. The word is
+  // therefore also read as an argument.
   const taken = role === "harmless" || !style.singleDash ? 1 : 0
   return { options: [{ ...given, value: next }], taken }
 }

@@ -21,8 +21,8 @@ export interface RecursiveReading {
   /** Whether the program reads hidden files. */
   hidden: boolean
   /**
-   * If `hidden` is false, patterns for the hidden files that the program reads, in addition to those that ignore files
-   * re-include. Undefined if it reads no hidden files. See {@link isUnhidden}.
+   * Patterns for the hidden files that the program reads if `hidden` is false, in addition to the hidden files that
+   * ignore files re-include. Undefined if the program reads no hidden files. See {@link isUnhidden}.
    */
   unhidden?: readonly string[]
   /** Returns true if the program follows a link to this directory. If undefined, the program follows no links. */

@@ -207,7 +207,7 @@ function belongingProblem(root: string, gitDirectory: string): string | undefine
   const entries = [...directoryEntries(objects), ...directoryEntries(join(objects, "pack"))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
-  return leadsAway ? "the objects of the repository are outside it" : undefined
+  return leadsAway ? "the objects of the repository are stored outside the repository" : undefined
 }
 
 /**

@@ -217,7 +217,7 @@ export function readAction(program: Program, words: readonly Word[]): { entry: P
 
 const merged = new WeakMap<Program, Program>()
 
-/** Returns the entry of a program, with the writing fields of one of its actions. */
+/** Returns the entry of a program, merged with the fields of one of its actions. */
 function withAction(program: Program, action: Program): Program {
   const known = merged.get(action)
   if (known) return known

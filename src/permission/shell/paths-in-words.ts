@@ -75,7 +75,10 @@ export function absolutePaths(
   return directories?.map((directory) => `${directory}/${own}`)
 }
 
-/** Matches the working directory of a process under `/proc`, which is different for the command and the engine. */
+/**
+ * Matches `/proc/self/cwd`, the path of the working directory of the process itself. This directory is different for
+ * the command and the engine.
+ */
 const ownDirectory =
   /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 

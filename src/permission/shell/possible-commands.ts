@@ -79,7 +79,7 @@ function withoutLetters(text: string): string[] {
 /** Maximum number of letters of short options before a command. */
 const maxLetters = 8
 
-/** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
+/** Returns every suffix of the words. An unknown wrapper may run one of these suffixes as a command. */
 export function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
   for (let from = 0; from < Math.min(words.length, maxWrapperWords); from++) {

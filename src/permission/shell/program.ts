@@ -148,7 +148,7 @@ export type Action = Pick<
  * The conditions under which a program writes files that its arguments do not name, such as the contents of an archive.
  */
 export interface Spreading {
-  /** Options with which the program writes such files. Default: it always writes them. */
+  /** Options with which the program writes such files. Default: the program always writes such files. */
   with?: string
   /** Options with which the program does not write such files if it has no operands, such as `-b` of `git checkout`. */
   unless?: string
@@ -164,7 +164,7 @@ export interface Spreading {
 
 /** The conditions under which a program writes a file with the name in a URL operand. */
 export interface Downloading {
-  /** Options with which the program writes such a file. Default: it always writes one. */
+  /** Options with which the program writes such a file. Default: the program always writes such a file. */
   with?: string
   /** Options with which the program does not write such a file. */
   unless?: string
@@ -210,7 +210,7 @@ export interface WordStyle {
   leadingBundle?: boolean
   /** Whether the arguments after the first operand belong to the script or command that the operand names. */
   stopsAtOperand?: boolean
-  /** Matches an option after which the arguments belong to a module, which the option or the next word names. */
+  /** Matches an option after which the arguments belong to a module. The option or the next word names the module. */
   stopsAt?: RegExp
 }
 
@@ -223,7 +223,9 @@ export interface CodeInput {
   unless?: string
   /** Options and first operands with which the program runs its input even if another operand names a script. */
   with?: string
-  /** Whether operands name data, such as a database, so that the program runs any input that it gets. */
+  /**
+   * Whether operands name data, such as a database, and not a script. The program then runs any input that it receives.
+   */
   always?: boolean
   /** Subcommands, separated by blanks, whose next operand names the script. */
   after?: string
@@ -247,7 +249,7 @@ export interface ReadOnly {
 
 /** How a program reads the contents of its directory operands. Each pattern is tested on every word. */
 export interface DirectoryReading {
-  /** Matches a word that makes the program read directories. Default: it always reads them. */
+  /** Matches a word that makes the program read directories. Default: the program always reads directories. */
   when?: RegExp
   /** Whether the program reads its working directory if no operand is a directory. */
   own?: boolean
@@ -256,7 +258,7 @@ export interface DirectoryReading {
    * `--copy-links`, `--deref` or `--follow`.
    */
   follows?: RegExp
-  /** Matches a word that stops the program from following links. Without such a word, it follows them. */
+  /** Matches a word that stops the program from following links. Without such a word, the program follows links. */
   followsUnless?: RegExp
   /** Whether the options `--include` and `--exclude` select files by name, as with `grep`. */
   filters?: true

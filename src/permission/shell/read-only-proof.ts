@@ -40,8 +40,8 @@ export interface Proof {
 /**
  * Proves that a command writes nothing, starts nothing and does not use the network. Requires that every option is
  * known, that every word is literal except for `$HOME` and `$PWD` at its start, and that the program is called by a
- * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`. A word that
- * starts with a wildcard may expand to an option, so it is accepted only with `acceptsWildcards`.
+ * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`. A word
+ * that starts with a wildcard may expand to an option, so it is accepted only if `acceptsWildcards` is true.
  */
 export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false): Proof | undefined {
   const listed = command.wrapper && listedFiles(command.wrapper)
@@ -255,7 +255,7 @@ function readListed(
   if (proof.files.length === 0 || entry?.operands === "names")
     return { files: [], git: false, fromInput: true }
   if (!proof.recursive) return { files: words, recursive: reading, git: false, fromInput: true }
-  // For an empty list, `xargs` runs the command without files. It then reads its working directory.
+  // For an empty list, `xargs` runs the command without files. The command then reads its working directory.
   return {
     files: [...words, literalWord(".")],
     recursive: { ...reading, hidden: true, selects: undefined },

@@ -38,8 +38,8 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
 }
 
 /**
- * A statement after the delimiter of a here-document. `piped` means that the statement gets the output of the previous
- * command.
+ * A statement after the delimiter of a here-document. `piped` means that the statement receives the output of the
+ * previous command.
  */
 interface LaterStatement {
   statement: ShellNode

@@ -19,7 +19,7 @@ export interface PlannedCommand {
   inputUse?: InputUse
   /** Whether the text connects an input to the command: a redirection or the output of another command. */
   fed?: true
-  /** Here-documents and here-strings that the command gets as input. */
+  /** Here-documents and here-strings that the command receives as input. */
   inputs?: readonly string[]
   /** Whether the command runs its standard input. A rule must name the input. */
   runsInput?: true

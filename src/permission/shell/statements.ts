@@ -323,8 +323,8 @@ function keyOf({ argv, directories, assignments, input, wrapper }: PlannedComman
 }
 
 /**
- * Moves a redirection to the last command of a list. The grammar attaches it to the whole list, but in a shell it
- * belongs to the last command.
+ * Moves a redirection to the last command of a list. The grammar attaches the redirection to the whole list, but in a
+ * shell the redirection belongs to the last command.
  */
 function moveToLast(body: ShellNode, redirected: ShellNode): ShellNode {
   const at = body.children.findLastIndex((child) => child.named && child.type !== "comment")

@@ -6,7 +6,7 @@ import { inputName, literalWord, unknownWord, type Word } from "./words.ts"
 /**
  * A command that a program runs.
  *
- * - `argv`: the words of the command. `moved` means that it may start in another directory.
+ * - `argv`: the words of the command. `moved` means that the command may start in another directory.
  * - `shell`: a command text that a shell runs.
  * - `uncertain`: an unknown command.
  * - `among`: a command that starts at one of the words.

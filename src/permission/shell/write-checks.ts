@@ -89,7 +89,10 @@ async function writtenPaths(
   })
 }
 
-/** Returns the directory in which a quoted glob starts, which the program may expand. Returns other paths unchanged. */
+/**
+ * For a quoted glob, which the program may expand, returns the directory in which the glob starts. Returns other paths
+ * unchanged.
+ */
 function globBase(path: string): string {
   return /^[^*?[{]*(?=\/[^/]*[*?[{])/.exec(path)?.[0] ?? path
 }
