@@ -11,7 +11,7 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
  * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets the mode 0666 minus the
  * umask. `path` must be resolved. Links that are inserted later are not followed. A link at the end of `path` is
  * replaced, and other hard links keep the old content. Calls `check` directly before the change. Throws the errors of
- * `check`, `MovedPathError` if the path now leads elsewhere, and system errors. If it throws, the file is unchanged,
+ * `check`, `MovedPathError` if the path now leads elsewhere, and system errors. After an error, the file is unchanged,
  * but new parent directories may remain.
  */
 export async function writeAtomic(
@@ -43,11 +43,11 @@ export async function writeAtomic(
 
 /**
  * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like` if that file exists. The
- * caller renames it to its final path. Throws system errors. If it throws, it leaves no file behind.
+ * caller renames the file to its final path. Throws system errors, and leaves no file behind in this case.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)
-  // No other user may read a copy of a private file before it has the mode of that file.
+  // No other user may read a copy of a private file before the copy has the mode of that file.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)

@@ -24,7 +24,7 @@ export interface FileStep {
   overDirectory?: boolean
   /** Path of the file whose mode and owner the new file gets. Default: `path`. */
   like?: string
-  /** Called directly before the change. If it throws, all files are restored. */
+  /** Called directly before the change. If the function throws, all files are restored. */
   check?: () => Promise<void>
 }
 
@@ -231,7 +231,7 @@ function openDirectories() {
   }
 }
 
-/** Removes a directory. Keeps it if it is not empty or has moved. Throws other system errors. */
+/** Removes a directory, unless the directory is not empty or has moved. Throws other system errors. */
 export async function removeEmpty(path: string): Promise<void> {
   try {
     const parent = openPinnedDirectory(dirname(path), { make: false })

@@ -100,7 +100,7 @@ export interface PathLocks {
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
-/** Creates a set of locks for this process. With `shared`, the locks also apply to other processes. */
+/** Creates a set of locks for this process. If `shared` is given, the locks also apply to other processes. */
 export function createPathLocks(shared?: SharedLocks): PathLocks {
   const tails = new Map<string, Promise<unknown>>()
 

@@ -133,7 +133,11 @@ async function readWhole(path: string, real: string): Promise<{ bytes: Uint8Arra
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw new FileChangeError("unfit", `${showName(path)} is not a regular file.`)
+    if (!stats.isFile())
+      throw new FileChangeError(
+        "unfit",
+        `${showName(path)} is not a regular file. Only regular files can be changed.`,
+      )
     const bytes = await handle.readFile()
     return { bytes, stamp: stampBytes(bytes, stats.mtimeMs) }
   } finally {

@@ -35,8 +35,8 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 
 /**
  * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
- * granted. Refuses to follow a link to a different target. With `leave`, also refuses a file that has replaced the
- * original at the same path since permission was granted, for example by a rename. Never blocks on a pipe. Throws
+ * granted. Refuses to follow a link to a different target. If `leave` is given, also refuses a file that has replaced
+ * the original at the same path since permission was granted, for example by a rename. Never blocks on a pipe. Throws
  * `MovedPathError` if the path now leads to a different file, and the errors of {@link statPath}.
  */
 export async function openFile(

@@ -19,7 +19,10 @@ export interface LanguageService {
    * server is available, and the errors of `Connection.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
-  /** Returns the diagnostics of a file. Returns undefined if the server reports none in time. Throws like `ask`. */
+  /**
+   * Returns the diagnostics of a file. Returns undefined if the server reports none in time. Throws the same errors as
+   * `ask`.
+   */
   diagnose(path: string, signal: AbortSignal): Promise<Diagnostic[] | undefined>
   /**
    * Notifies the running servers of changed files and returns the diagnostics that they report within `editMs`. Omits

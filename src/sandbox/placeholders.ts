@@ -16,13 +16,13 @@ export interface Placeholders {
 }
 
 /**
- * Creates the placeholders of one engine. If a journal is given, it records them and lists the placeholders of other
- * engines.
+ * Creates the placeholders of one engine. If a journal is given, the journal records these placeholders and lists the
+ * placeholders of other engines.
  */
 export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   const holders = new Map<string, { count: number; record?: PlaceholderRecord }>()
 
-  /** Creates or holds a placeholder. Returns false if the path cannot be one. */
+  /** Creates or holds a placeholder. Returns false if the path cannot be a placeholder. */
   function take(path: string): boolean {
     const holder = holders.get(path)
     if (holder) {

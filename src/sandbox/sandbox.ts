@@ -14,8 +14,8 @@ import { seatbeltProgram, underSeatbelt } from "./seatbelt.ts"
 import { seccompFilter } from "./seccomp.ts"
 
 /**
- * Whether commands run in a sandbox. `auto` uses a sandbox if it works, `require` refuses commands if it does not work,
- * and `off` disables it.
+ * Whether commands run in a sandbox. `auto` uses a sandbox if one works, `require` refuses commands if no sandbox
+ * works, and `off` disables the sandbox.
  */
 export type SandboxMode = "auto" | "require" | "off"
 

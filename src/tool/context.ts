@@ -126,7 +126,7 @@ export interface JobCapability {
 /** A background job, created by `bash` and managed by the `job` tool. */
 export interface Job {
   info(): JobInfo
-  /** Returns the output so far. If it is long, returns its beginning and end, and the path of the full text. */
+  /** Returns the output so far. If the output is long, returns its beginning and end, and the path of the full text. */
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** Sends SIGTERM to the process group, and SIGKILL after a grace period. Resolves when the group has ended. */
   kill(): Promise<void>

@@ -6,8 +6,8 @@ import { describeCut, fits, lineCount, renderCut, type Truncation } from "./trun
 /** A view of the output for the model. */
 export interface OutputView extends Truncation {
   /**
-   * Output without control sequences. If it exceeds the limits, contains a notice followed by the beginning and end.
-   * Empty if there is no output.
+   * Output without control sequences. If the output exceeds the limits, the text contains a notice, followed by the
+   * beginning and the end of the output. Empty if there is no output.
    */
   text: string
 }

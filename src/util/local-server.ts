@@ -22,7 +22,7 @@ export interface LocalServerOptions {
   key: string | undefined
   /** Limits of Node's server. */
   limits?: ServerOptions
-  /** Handles a request. If it rejects, the connection is closed. */
+  /** Handles a request. If the promise rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
 }

@@ -58,7 +58,7 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also caches how each specifier is resolved. It drops a cached result when the specifier is requested again
+    // Node also caches how each specifier is resolved. Node drops such a result when the specifier is requested again
     // and its module is no longer cached.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
