@@ -70,7 +70,8 @@ function describe(offered: readonly Skill[]): string {
 }
 
 /**
- * Maximum length of a listed description, in characters. The format allows 1024, which is too much for every request.
+ * Maximum length of a listed description, in characters. The format allows 1024, which is too long to include in every
+ * request.
  */
 const maxDescription = 300
 /** Maximum lengths of the list of skills, in characters: with descriptions, and with names only. */

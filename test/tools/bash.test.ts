@@ -351,7 +351,7 @@ describe("remaining processes", () => {
   test("are killed without a job table", async () => {
     const { jobs: _, ...without } = context()
     const result = await bash({ command: "sleep 30 & echo $! > pid" }, {}, without)
-    expect(result.output).toContain("processes that it left running were killed")
+    expect(result.output).toContain("processes that the command left running were killed")
     expect((await pidsIn("pid", 1)).map(alive)).toEqual([false])
   })
 

@@ -70,12 +70,13 @@ interface Reader {
 }
 
 /**
- * Throws {@link PatchSyntaxError} for patch syntax outside the envelope. Such a line may belong to a second patch, or
- * to a patch whose start was lost.
+ * Throws {@link PatchSyntaxError} for patch syntax before the first or after the last line of the patch. Such a line
+ * may belong to a second patch, or to a patch whose start was lost.
  */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))
-  if (stray !== undefined) throw new PatchSyntaxError(`the line "${stray.trim()}" is outside the envelope.`)
+  if (stray !== undefined)
+    throw new PatchSyntaxError(`the line "${stray.trim()}" is not between "${begin}" and "${end}".`)
 }
 
 function skipBlank(reader: Reader): void {

@@ -250,7 +250,7 @@ function resultOf(call: {
   const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
   if (jobID !== undefined) notes.push(`continues in the background as ${jobID}: see the job tool`)
   else if (ending.cause === "exit" && ending.continues)
-    notes.push("processes that it left running were killed")
+    notes.push("processes that the command left running were killed")
   const failed = ending.cause === "exit" && ending.exit.code !== 0
   const note = sandboxed && failed ? sandboxNote(buffer.tail(finalCharacters)) : undefined
   if (note !== undefined) notes.push(note)

@@ -132,8 +132,8 @@ function fillMarks(edit: MarkedEdit): { old: Line[]; fresh: Line[] } | undefined
 }
 
 /**
- * Replaces the marks for one alignment of the texts. If several lines are equal, the new text keeps the first of
- * them, or the last of them with `fromEnd`.
+ * Replaces the marks for one alignment of the texts. If several lines are equal, the new text keeps the first of these
+ * lines, or the last of them if `fromEnd` is true.
  */
 function fillAligned({ file, old, fresh }: MarkedEdit, fromEnd: boolean) {
   const [block, ...more] = findMarkedBlocks(file, old).filter(
@@ -198,8 +198,8 @@ export function mergeLines(edit: LineEdit): Merged {
 }
 
 /**
- * An edit and its alignment. If several lines are equal, the new text keeps the first of them, or the last of them
- * with `fromEnd`.
+ * An edit and its alignment. If several lines are equal, the new text keeps the first of these lines, or the last of
+ * them if `fromEnd` is true.
  */
 type AlignedEdit = LineEdit & { fromEnd: boolean }
 

@@ -118,7 +118,7 @@ export function lineSpan(
   return [{ start: first.start, end: last.start + last.text.length + (eol ? last.eol.length : 0) }]
 }
 
-/** Options that select the occurrences to find. With `overlapping`, "aa" occurs twice in "aaa". */
+/** Options that select the occurrences to find. If `overlapping` is true, "aa" occurs twice in "aaa". */
 export interface OccurrenceOptions {
   limit: number
   overlapping: boolean

@@ -74,8 +74,8 @@ export function createRipgrepEngine(binary: () => Promise<string> = packagedBina
 }
 
 /**
- * Returns the path of the packaged program. Imports the package lazily, because it throws on import if it has no binary
- * for the platform.
+ * Returns the path of the packaged program. Imports the package lazily, because the package throws on import if it has
+ * no binary for the platform.
  */
 async function packagedBinary(): Promise<string> {
   const { rgPath } = await import("@vscode/ripgrep")

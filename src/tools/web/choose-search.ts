@@ -37,7 +37,7 @@ interface BackendEntry {
   urlVariable?: string
 }
 
-/** Backends in order of preference. Without config, the first one whose environment variable is set is used. */
+/** Backends in order of preference. Without config, the first backend whose environment variable is set is used. */
 const backends: readonly BackendEntry[] = [
   { name: "exa", keyVariable: "EXA_API_KEY", url: "https://api.exa.ai" },
   { name: "brave", keyVariable: "BRAVE_API_KEY", url: "https://api.search.brave.com/res/v1" },

@@ -104,7 +104,10 @@ async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
   const decoder = decoders.get(encoding)?.()
   if (!decoder) {
     response.destroy()
-    throw new WebfetchError("content", `${url} has the unsupported content encoding "${encoding}".`)
+    throw new WebfetchError(
+      "content",
+      `${url} has the unsupported content encoding "${encoding}". Continue without the page.`,
+    )
   }
   // Ignores errors here. The code that reads from the decoder receives the errors of both streams.
   return pipeline(response, decoder, () => {})

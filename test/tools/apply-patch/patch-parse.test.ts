@@ -101,7 +101,7 @@ describe("rejects, with the line,", () => {
     ["no envelope", "*** Add File: a\n+x", /no line "\*\*\* Begin Patch"/],
     ["cut off", "*** Begin Patch\n*** Add File: a\n+x", /cut off/],
     ["empty", patch(), /empty/],
-    ["a second envelope", `${patch("*** Delete File: a")}\n*** Delete File: b`, /outside/],
+    ["a second envelope", `${patch("*** Delete File: a")}\n*** Delete File: b`, /is not between/],
     ["an unknown head", patch("*** Rename File: a"), /line 2 .*expected \*\*\* Add File/],
     ["no path", patch("*** Delete File: "), /line 2 .*path is missing/],
     ["a new file without marks", patch("*** Add File: a", "x"), /line 3 .*begins with "\+"/],
