@@ -43,7 +43,7 @@ export async function writeAtomic(
 
 /**
  * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like` if that file exists. The
- * caller renames the file to its final path. Throws system errors, and leaves no file behind in this case.
+ * caller renames the file to its final path. If writing fails, throws the system error and leaves no file behind.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)

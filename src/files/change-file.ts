@@ -22,7 +22,7 @@ import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
 export interface ChangeContext extends FormatContext {
   /** Directory against which relative paths are resolved. */
   directory: string
-  /** Absolute path. Paths inside it are displayed relative to it. */
+  /** Absolute path. Paths inside the worktree are displayed relative to it. */
   worktree: string
   files: FileTracker
   ask(request: {

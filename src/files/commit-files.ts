@@ -231,7 +231,10 @@ function openDirectories() {
   }
 }
 
-/** Removes a directory, unless the directory is not empty or has moved. Throws other system errors. */
+/**
+ * Removes a directory, unless the directory is not empty or has moved. Throws the system error if the removal fails for
+ * another reason.
+ */
 export async function removeEmpty(path: string): Promise<void> {
   try {
     const parent = openPinnedDirectory(dirname(path), { make: false })

@@ -66,7 +66,7 @@ export function createFileTracker(
   }
 }
 
-/** Returns the current stamp of a file on disk. Throws system errors. */
+/** Returns the current stamp of a file on disk. Throws the system error if the file cannot be read. */
 export async function stampFile(path: string): Promise<FileStamp> {
   const { size, mtimeMs } = await stat(path)
   if (size > maxDigestBytes) return { size, mtimeMs }
@@ -95,7 +95,7 @@ export function sameStamp(a: FileStamp, b: FileStamp): boolean {
 export interface PathLocks {
   /**
    * Runs `work` while holding the locks of all paths, which must be resolved. Grants each lock in the order in which
-   * `run` was called. Rejects with the error of `work`.
+   * `run` was called. If `work` fails, rejects with its error.
    */
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }

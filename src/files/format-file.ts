@@ -118,8 +118,8 @@ async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Pr
 }
 
 /**
- * Writes the wanted content if the file differs from it. Records the replaced content for undo, because the user may
- * have just saved it.
+ * Writes the wanted content if the content of the file differs. Records the replaced content for undo, because the user
+ * may have just saved it.
  */
 async function restore(
   ctx: FormatContext,

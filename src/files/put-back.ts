@@ -81,10 +81,10 @@ export interface UndoOutcome {
 }
 
 /**
- * Restores the files of a turn to their state before it or, with direction `redo`, after it. Restores all files or
- * none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining files, if any.
- * `skip` changes no file. A redo skips the files that its undo skipped. After a system error, no file has
- * changed.
+ * Restores the files of a turn to their state before the turn or, if `direction` is `redo`, after the turn. Restores
+ * all files or none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining
+ * files, if any. `skip` changes no file. A redo skips the files that its undo skipped. After a system error, no file
+ * has changed.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -252,7 +252,10 @@ async function isBelow(path: string, paths: ReadonlySet<string>): Promise<boolea
   return false
 }
 
-/** Returns true if every file below the directory is one of the paths. Throws system errors. */
+/**
+ * Returns true if every file below the directory is one of the paths. Throws the system error if a directory cannot be
+ * read.
+ */
 async function holdsOnly(directory: string, paths: ReadonlySet<string>): Promise<boolean> {
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name)

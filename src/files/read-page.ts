@@ -145,7 +145,10 @@ export interface DirectoryPage {
   total: number
 }
 
-/** Returns up to `limit` entries from `offset`, within the size limit of a page. Throws system errors. */
+/**
+ * Returns up to `limit` entries from `offset`, within the size limit of a page. Throws the system error if the
+ * directory cannot be read.
+ */
 export async function readDirectoryPage(
   path: string,
   options: { offset: number; limit: number; signal: AbortSignal },

@@ -263,7 +263,7 @@ function versionOf({ bytes, mode, link }: Pick<ScannedFile, "bytes" | "mode" | "
 
 /**
  * Returns true if the path was created since `since`: as a new file, or as a second name of the file at `origin`. A
- * file that was moved here from elsewhere keeps its birth time.
+ * moved file keeps its birth time.
  */
 function isNew(path: string, since: number, origin: string | undefined): boolean {
   const stats = statOf(path)

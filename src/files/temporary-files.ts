@@ -12,8 +12,8 @@ export interface TemporaryFile {
   /** Path of the temporary file. Its name comes from `temporaryName`. */
   path: string
   /**
-   * Path of the file whose old content the temporary file holds, in case the change fails. Absent if it holds new
-   * content.
+   * Path of the file whose old content the temporary file holds, in case the change fails. Absent if the temporary file
+   * holds new content.
    */
   backupOf?: string
 }

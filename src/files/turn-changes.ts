@@ -13,15 +13,16 @@ import { compareScans, type Scan, type ScanLimits, type SeenChange, scanTree } f
 /** Records the content of files before a call changes them, so that the user can undo the turn. */
 export interface ChangeCapability {
   /**
-   * Runs a change whose new content is known. The caller holds the locks of its files. Stores the old content before it
-   * calls `work`. Rejects with the error of `work`.
+   * Runs a change whose new content is known. The caller must hold the locks of the changed files. Stores the old
+   * content before it calls `work`. If `work` fails, rejects with its error.
    */
   files<T>(
     change: { before: readonly FileContent[]; after: readonly FileContent[] },
     work: () => Promise<T>,
   ): Promise<T>
   /**
-   * Runs a command that may change any file of the worktree, and detects the changes. Rejects with the error of `work`.
+   * Runs a command that may change any file of the worktree, and detects the changes. If `work` fails, rejects with its
+   * error.
    */
   command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }

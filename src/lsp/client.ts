@@ -19,7 +19,9 @@ import type { LanguageServer } from "./servers.ts"
 /** A client of one running server for one root directory. */
 export interface LanguageClient {
   readonly capabilities: ServerCapabilities
-  /** Sends all changed files, opens `path` and sends the request. Rejects like `Connection.request`. */
+  /**
+   * Sends all changed files, opens `path` and sends the request. Rejects with the same errors as `Connection.request`.
+   */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
   /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>

@@ -45,7 +45,7 @@ export interface ConnectionOptions {
   onRequest(method: string, params: unknown): unknown
 }
 
-/** Time limit in milliseconds for a server to respond to `shutdown` and exit. After this time, it is killed. */
+/** Time limit in milliseconds for a server to respond to `shutdown` and exit. After this time, the server is killed. */
 const shutdownMs = 500
 
 /** Maximum number of characters of stderr that an error message shows, counted from the end. */

@@ -97,8 +97,8 @@ export function canAskTypescript({ executeCommandProvider }: ServerCapabilities)
 }
 
 /**
- * Requests syntactic and semantic diagnostics. Returns undefined if TypeScript does not answer. Rejects with the errors
- * of `execute`.
+ * Requests syntactic and semantic diagnostics. Returns undefined if TypeScript does not answer. If `execute` fails,
+ * rejects with its error.
  */
 export async function askTypescript(
   path: string,

@@ -115,7 +115,8 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
 
 /**
  * Returns `external_directory` checks for a path that leads outside the worktree and the directories of the session.
- * The checks cover the resolved path and, if it is also outside, the path as written.
+ * Returns one check for the resolved path and, if the path as written is also outside, one check for the path as
+ * written.
  */
 export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)

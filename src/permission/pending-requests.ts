@@ -42,7 +42,7 @@ export interface ReplyDependencies {
   publish(event: EventInput): void
   /** Stores grants. They apply to every policy that is read after the promise resolves. */
   saveGrants(grants: Grant[]): Promise<void>
-  /** Removes the grants of a request that ended while they were being stored. */
+  /** Removes the grants of a request that ended while the grants were being stored. */
   dropGrants(ids: string[]): Promise<void>
   /** Undefined if there are no other processes. */
   board?: RequestBoard

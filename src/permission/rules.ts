@@ -30,8 +30,8 @@ export const PermissionConfig = z.lazy(() =>
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /**
- * Returns the rules of the lowest layer. They ask for every permission that they do not allow or deny. Commands that
- * are proved to only read are also allowed: see `shell/read-only-proof.ts`.
+ * Returns the rules of the lowest layer. These rules ask for every permission that they do not allow or deny. Commands
+ * that are proved to only read are also allowed: see `shell/read-only-proof.ts`.
  */
 export function defaultRules(): Rule[] {
   const rule = (permission: string, pattern: string, action: Action): Rule => ({

@@ -76,7 +76,10 @@ export interface PackageDependencies {
    * empty if its module cannot be read.
    */
   lines: string[]
-  /** Names of packages that exceed the limits. Their modules are not hashed, so changes to them are not detected. */
+  /**
+   * Names of packages that exceed the limits. Their modules are not hashed, so changes to these modules are not
+   * detected.
+   */
   beyond: string[]
 }
 

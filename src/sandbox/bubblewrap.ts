@@ -87,8 +87,8 @@ function mounts(bounds: Bounds): string[] {
 }
 
 /**
- * Resolves symbolic links in the paths. bubblewrap cannot follow absolute links, because their targets do not exist
- * yet while it creates the mounts.
+ * Resolves symbolic links in the paths. bubblewrap cannot follow absolute links, because their targets do not exist yet
+ * while bubblewrap creates the mounts.
  */
 function withoutLinks(bounds: Bounds): Bounds {
   const real = (paths: readonly string[]) => paths.map((path) => realPath(path))

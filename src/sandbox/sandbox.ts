@@ -181,7 +181,7 @@ async function runOnce(command: ConfinedCommand): Promise<void> {
   }
 }
 
-/** Starts a confined command. Throws the errors of {@link startProcess}. */
+/** Starts a confined command. Throws the errors of {@link startProcess} if the command cannot be started. */
 export async function startConfined(
   command: ConfinedCommand,
   onOutput: (bytes: Uint8Array) => void,

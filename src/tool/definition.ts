@@ -28,7 +28,7 @@ export interface InitAgent {
   mode: "primary" | "subagent" | "all"
   /**
    * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. If a
-   * tool reads these rules, it is prepared again when they change.
+   * tool reads these rules, the tool is prepared again when the rules change.
    */
   readonly permission: readonly Pick<Rule, "permission" | "pattern" | "action">[]
 }

@@ -34,7 +34,7 @@ const minBlockBytes = 256 * 1024
 
 /**
  * Creates a buffer that keeps the first block and the last two blocks in memory. Full blocks are written to disk.
- * Output that has not filled a block is written to disk only when it is viewed, if it exceeds the limits.
+ * Output that has not filled a block is written to disk only if the output is viewed and exceeds the limits.
  */
 export function createOutputBuffer(options: { limits: OutputLimits; spill: SpillOpener }): OutputBuffer {
   const blockBytes = Math.max(minBlockBytes, options.limits.maxBytes)

@@ -189,7 +189,7 @@ function createSpace(directory: string) {
   }
 }
 
-/** The full text of an output. As much of it as possible is stored on disk. */
+/** The full text of an output. As much of the text as possible is stored on disk. */
 export interface FullText {
   /** Path of the spill file. Undefined until something is written. */
   readonly path: string | undefined

@@ -76,7 +76,10 @@ export function readText(url: URL): string {
   return readFileSync(url, "utf8").trim()
 }
 
-/** Returns the result of a file system call, or undefined if the file does not exist. Throws other errors. */
+/**
+ * Returns the result of a file system call, or undefined if the file does not exist. If the call fails for another
+ * reason, rejects with its error.
+ */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work

@@ -166,7 +166,7 @@ function transformOfPackage(path: string): ModuleGraph["transform"] {
 /**
  * Returns the source of an ES module that requires the converted module and has its exports. Node cannot remove an ES
  * module from its cache, and refuses to import TypeScript in `node_modules` as CommonJS. The names of the exports are
- * read from the converted text, because running it before the modules that it needs could fail.
+ * read from the converted text, because running the converted module before the modules that it needs could fail.
  */
 function facadeOf(path: string, converted: string): string {
   const names = new Set<string>()

@@ -117,7 +117,10 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-/** Returns true if `path` is `directory` or inside it. Both are absolute. Does not follow links: resolve them first. */
+/**
+ * Returns true if `path` is `directory` or inside it. Both paths are absolute. Does not follow links: resolve links
+ * first.
+ */
 export function isInside(path: string, directory: string): boolean {
   if (isPlain(path) && isPlain(directory)) return path === directory || path.startsWith(`${directory}/`)
   const rest = relative(directory, path)

@@ -32,7 +32,7 @@ export interface ProcessTree {
 /** Identifies a tree after a crash, so that another tree is not mistaken for it. Linux only. */
 export interface TreeIdentity extends ProcessTree {
   group: number
-  /** Start of the first process, in clock ticks after boot. */
+  /** Start time of the first process, in clock ticks after boot. */
   startTime: number
   bootID: string
 }

@@ -187,7 +187,7 @@ function createRecords(record: RecordTree | undefined) {
   }
 }
 
-/** Starts the program. Throws system errors. */
+/** Starts the program. Throws the system error if the program cannot be started. */
 async function spawnInto(
   { output, errors = output, input }: Pipes,
   options: ProcessOptions,

@@ -144,8 +144,8 @@ const harmfulKeys =
   /(?:^|\])[ \t]*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
 /**
- * Matches keys in harmless sections whose value names a program or file. The hardened environment overrides these
- * keys. Without this environment, they are problems too.
+ * Matches keys in harmless sections whose value names a program or file. The hardened environment overrides these keys.
+ * Without this environment, these keys are also problems.
  */
 const overriddenKeys =
   /(?:^|\])[ \t]*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im

@@ -31,7 +31,10 @@ export interface Proof {
   fromInput?: true
   /** Whether the command is git, which must run in the hardened environment. */
   git: boolean
-  /** Words that start with a wildcard. The proof is valid only if they match files, and none of them is an option. */
+  /**
+   * Words that start with a wildcard. The proof is valid only if these words match files, and no matching name is an
+   * option.
+   */
   wildcards?: Word[]
   /** Whether the command is git and may print the contents of any tracked file. */
   showsTracked?: boolean
@@ -290,7 +293,7 @@ function startsPlain({ text, base }: Word): boolean {
   return base !== undefined || /^(?:[\w./~]|--[a-z-]+=)/.test(text)
 }
 
-/** Returns true if no wrapper of a command adds words to it. */
+/** Returns true if no wrapper of a command adds words to the command. */
 function isPlainWrapper({ argv: [program], transparent, wrapper }: PlannedCommand): boolean {
   const wraps = findProgram(program?.text ?? "")?.wraps
   const isPlain = transparent === true && typeof wraps === "object" && !wraps.appends

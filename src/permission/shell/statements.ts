@@ -205,8 +205,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * Analyzes a `case` statement or one of its items. The words before `in` or `)` are compared, and the statements
-   * after it run.
+   * Analyzes a `case` statement or one of its items. The words before `in` or `)` are compared. The statements after
+   * this delimiter run.
    */
   function caseParts(node: ShellNode, at: Directories): Exit {
     const delimiter = node.children.findIndex(

@@ -100,7 +100,7 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): I
 }
 
 /**
- * Returns the value of `env -S` in any spelling, followed by the words after it. `env` splits this text almost like a
+ * Returns the value of `env -S` in any spelling, followed by the remaining words. `env` splits this text almost like a
  * shell.
  */
 function splitString(words: readonly Word[]): string | undefined {

@@ -79,7 +79,7 @@ export interface BashOptions {
     command: string,
     call: { cwd: string; sessionID: string; callID: string | undefined },
   ): CommandVariables | Promise<CommandVariables>
-  /** A program that accepts `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if it does not exist. */
+  /** A program that accepts `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if `/bin/bash` does not exist. */
   shell?: string
   /** Records the processes of a session, so that the next start of Tackle can end them if this process is killed. */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void

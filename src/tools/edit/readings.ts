@@ -125,7 +125,7 @@ function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined 
 
 const lineNumber = /^[ \t]*(\d+)(→|\t|: | ?\| ?)/m
 
-/** Removes the line numbers. Returns undefined if a line has no number, unless it is an empty last line. */
+/** Removes the line numbers. Returns undefined if a line other than an empty last line has no number. */
 function unnumbered(text: string): { text: string; isAscending: boolean } | undefined {
   const lines = text.split("\n")
   const end = lines.length > 1 && lines.at(-1)?.trim() === "" ? lines.slice(-1) : []

@@ -118,7 +118,10 @@ type Context = Pick<ToolContext, "abort" | "directory" | "worktree" | "mayRead">
   lsp: NonNullable<ToolContext["lsp"]>
 }
 
-/** Sends the query to the server and renders its answer. Rejects with the server's errors. */
+/**
+ * Sends the query to the server and renders its answer. If the server cannot answer, rejects with the error of the
+ * server.
+ */
 async function runOperation(call: LanguageCall, ctx: Context): Promise<RenderedFindings> {
   const ask = <T>(method: string, needs: keyof ServerCapabilities, params: object) =>
     ctx.lsp.ask<T | null>({ path: call.path, method, params, needs, signal: ctx.abort })

@@ -80,8 +80,8 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
 }
 
 /**
- * Parses a URL and returns it in canonical form and without a fragment. `base` is the URL that redirected to it. Throws
- * {@link WebfetchError} if the URL is invalid or cannot be fetched.
+ * Parses a URL and returns it in canonical form and without a fragment. `base` is the URL that redirected to this URL.
+ * Throws {@link WebfetchError} if the URL is invalid or cannot be fetched.
  */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
