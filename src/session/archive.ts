@@ -49,7 +49,10 @@ export class SessionExistsError extends ArchiveError {
 /** Fields at the start of every archive. */
 export const archiveHead = { format: "tackle.session", version: 1 } as const
 
-/** Validates an archive. Throws an {@link ArchiveError} that names the first invalid location. */
+/**
+ * Returns the value as an archive. If it is not a valid archive, throws an {@link ArchiveError} that names the first
+ * invalid location.
+ */
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)
   if (!result.success) {
@@ -159,7 +162,7 @@ const free: ReadonlySet<string> = new Set(["input", "metadata"])
 const left: ReadonlySet<string> = new Set(["seen", "workspace", "tenant"])
 
 /**
- * Returns the archive without texts, file names and paths, for use in a public report. Only the structure and the
+ * Returns the archive without texts, file names or paths, for use in a public report. Only the structure and the
  * lengths of texts remain. The result can be imported.
  */
 export function sanitizeArchive(archive: Archive): Archive {

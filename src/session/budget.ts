@@ -51,7 +51,7 @@ function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxT
   }
 }
 
-/** Throws `UsageError` for a cost limit on a model without known prices. */
+/** Throws `UsageError` if the budget has a cost limit but the prices of the model are unknown. */
 export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, ref }: ModelInfo): void {
   if (maxCost === undefined || cost !== undefined) return
   throw new UsageError(
@@ -59,7 +59,7 @@ export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, re
   )
 }
 
-/** Returns the tokens that limits count, which excludes cache reads. */
+/** Returns the number of tokens that count toward a limit. Cache reads do not count. */
 export function countTokens({ input, output, reasoning, cacheWrite }: Usage): number {
   return input + output + reasoning + cacheWrite
 }
@@ -130,7 +130,7 @@ export interface Spending {
   childEnded(end: EventOf<"run.completed">): void
   /** The `run.completed` events of the subagents that have ended. */
   readonly children: readonly EventOf<"run.completed">[]
-  /** Adds the usage of a model request outside of steps. */
+  /** Adds the usage of a model request that is not part of a step. */
   sampled(spent: Spent): void
 }
 

@@ -33,9 +33,9 @@ export interface CommandConfig {
 export interface Command extends CommandConfig {
   name: string
   /**
-   * Where the command comes from. Undefined for a command with a template. `skill`: the command loads the skill with
-   * this name, and the rules of the session apply. `mcp`: an MCP server wrote `template`, which is used verbatim.
-   * Commands with an origin have no placeholders.
+   * Where the command comes from. Undefined for a command that a config, a file or a plugin defines. `skill`: the
+   * command loads the skill with this name, and the rules of the session apply. `mcp`: an MCP server wrote `template`,
+   * which is used verbatim. Commands with an origin have no placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -145,7 +145,7 @@ export function splitWords(text: string): string[] {
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The text that is searched for `@` mentions: without the outputs of commands and quoted texts. */
+  /** The text that is searched for `@` mentions. Contains neither the outputs of commands nor quoted texts. */
   mentions: string
   refused: Refusal[]
 }
@@ -211,14 +211,14 @@ export function givenBack(session: Session): Session {
 export interface CommandOptions {
   /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>
-  /** Subagent that runs the whole command. The prompt then contains its answer. */
+  /** Subagent that runs the whole command. The prompt then contains the answer of the subagent. */
   subagent?: string
 }
 
 /**
- * Turns a command into a prompt. Runs each `` !`…` `` as a call to `bash` and each skill as a call to `skill`, which
- * need the same permission and are stored in the same way as calls by the model. A note replaces the output of a failed
- * or refused call.
+ * Turns a command into a prompt. Runs each `` !`…` `` as a call to `bash` and each skill as a call to `skill`. These
+ * calls need the same permissions as calls by the model, and are stored in the same way. A note replaces the output of
+ * a failed or refused call.
  */
 export async function expandCommand(
   command: CommandCall,
@@ -306,7 +306,7 @@ export function shownOutput(state: ToolStateCompleted | ToolStateError): string 
 }
 
 /**
- * Matches the last line of the `bash` output of a successful command. The line is removed from the prompt, which shows
- * it only for a failed command.
+ * Matches the last line of the `bash` output of a successful command. The prompt does not contain this line, because it
+ * shows an exit code only for a failed command.
  */
 const succeeded = /\n\[exit code 0 · [^\]\n]*\]$/

@@ -153,8 +153,8 @@ async function pruneOutputs(
 }
 
 /**
- * Writes an output to a spill file and returns its path, or undefined if the disk does not have enough space for the
- * whole output.
+ * Writes an output to a spill file. Returns the path of the file, or undefined if the disk does not have enough space
+ * for the whole output.
  */
 function spill({ engine, session }: Conversation, part: ToolPart, output: string): string | undefined {
   const { spillRoot, spillBytes: maxBytes, mask } = engine

@@ -12,7 +12,10 @@ import { createInputQueue, type InputQueue } from "./inputs.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
-/** A session that an engine has loaded. Caches the history of the session, and is the only way to write to it. */
+/**
+ * A session that an engine has loaded. Caches the history of the session. The engine writes to the session only through
+ * this object.
+ */
 export interface Conversation {
   readonly engine: SessionEngine
   /** The current session. Code that replaces this object must also store the new object with the recorder. */

@@ -57,9 +57,9 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
 }
 
 /**
- * Returns true if a run must continue after the last message: the model has not answered, or has made calls, or its
- * answer was interrupted. Assumes that the process of the run has ended, because the history of a run that reached a
- * limit can look the same.
+ * Returns true if a run must continue after the last message: the model has not answered, its answer contains calls, or
+ * its answer was interrupted. Assumes that the process of the run has ended, because the history of a run that reached
+ * a limit can look the same.
  */
 export function isUnfinished(history: readonly MessageWithParts[]): boolean {
   const last = history.at(-1)

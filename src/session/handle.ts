@@ -109,7 +109,10 @@ export interface UndoOptions extends UndoChoice {
 
 /** The result of an undo or redo. */
 export interface UndoResult {
-  /** Id of the message that started the turn, or the first of several turns. `prompt` is its text. */
+  /**
+   * Id of the message that started the turn. If several turns were undone, they start with this message. `prompt` is
+   * the text of the message.
+   */
   messageID: string
   prompt: string
   files: RestoredFile[]
@@ -143,14 +146,15 @@ export interface SessionHandle {
   info(): Session
   /**
    * Changes the title, or the agent and model of later prompts. The title can also change during a run. Throws
-   * `UsageError` for an unknown agent or model, {@link SessionBusyError}, and `SessionHeldError`.
+   * `UsageError` if the agent or model is unknown, {@link SessionBusyError} if the session is working on a prompt, and
+   * `SessionHeldError` if another engine is using the session.
    */
   update(change: SessionChange): Promise<Session>
   /**
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
    * a permission request or a question. Throws `InputConflictError` if the id was used for a different text,
-   * `UsageError` if the text or an option is invalid, and {@link EngineClosedError}.
+   * `UsageError` if the text or an option is invalid, and {@link EngineClosedError} if the engine is closed.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -210,7 +214,7 @@ export interface SessionHandle {
 
 /** Options of {@link LocalSession.work}. */
 export interface WorkOptions {
-  /** True if the process that ran the session may have ended before its run. */
+  /** True if the process that ran the session may have ended before the run was complete. */
   continues: boolean
   /** Stops the work when it fires. */
   signal: AbortSignal

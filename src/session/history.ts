@@ -60,8 +60,8 @@ export async function* neededPages(read: PageReader): AsyncGenerator<MessageWith
 }
 
 /**
- * Returns the messages of a history that the model receives. After a compaction, these are the summary and the messages
- * that start with its `from`.
+ * Returns the messages of a history that the model receives. After a compaction, these are the summary and all messages
+ * from the summary's `from` onward.
  */
 export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
   const { summary, start } = lastSummary(history)

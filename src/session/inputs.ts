@@ -14,9 +14,12 @@ import { currentTime } from "../util/time.ts"
 import type { CommandCall } from "./command.ts"
 import { eventOf } from "./session-events.ts"
 
-/** Options of {@link SessionInputs.send}. */
+/** Options of `SessionHandle.send`. */
 export interface SendOptions {
-  /** Id of the input: 1 to 200 letters, digits, `_`, `-`, `.` or `:`. Sending it again has no effect. */
+  /**
+   * Id of the input: 1 to 200 letters, digits, `_`, `-`, `.` or `:`. Sending the same input again with the same id has
+   * no effect.
+   */
   id?: string
   /** When the input reaches the model. Default: `steer`. An input with a command waits for the end of the run. */
   delivery?: Delivery
@@ -44,7 +47,7 @@ export interface InputEdit {
   held?: boolean
 }
 
-/** Thrown when an id is sent again with different content. */
+/** Thrown when an input is sent with the id of an earlier input but with different content. */
 export class InputConflictError extends TackleError {
   constructor(id: string) {
     super(
@@ -68,8 +71,8 @@ export class InputEndedError extends TackleError {
 }
 
 /**
- * Requests a worker for a session that has admitted input. Dispatching an id again has no effect. With `query`, the
- * request is part of this transaction.
+ * Requests a worker for a session that has admitted an input. A second request with the same id has no effect. With
+ * `query`, the request is part of the transaction in which `query` runs.
  */
 export type Dispatch = (
   job: { key: string; id: string; reason: "input" },
@@ -80,7 +83,8 @@ export type Dispatch = (
 export interface InputQueue {
   /**
    * Stores an input and returns it. If an input with this id has already been sent, returns that input, and `isNew` is
-   * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError}.
+   * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError} if the id was used for
+   * different content.
    */
   admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
   /** Returns true if an input with this id has been sent. */
@@ -124,7 +128,9 @@ export function createInputQueue({
   holder: LeaseHolder
   /** Returns the lease of the current run. Claims need it. */
   lease?: () => Lease | undefined
-  /** Requests a worker for an admitted input, in the same transaction if the store has any. */
+  /**
+   * Requests a worker for an admitted input. The request is part of the input's transaction if the store supports this.
+   */
   dispatch?: Dispatch
 }): InputQueue {
   /** Ids of the inputs of the last claim. A claimed input is still pending until it is promoted. */
@@ -146,7 +152,7 @@ export function createInputQueue({
   const isClaimed = (input: Input, { holder: present }: CurrentInputs) =>
     input.claimedBy !== undefined && input.claimedBy === present?.id
 
-  /** Returns the pending input. Throws if it is being delivered. */
+  /** Returns the pending input. Throws if the input is unknown, no longer pending, or being delivered. */
   function changeable(id: string, current: CurrentInputs): Input {
     const { named } = current
     if (!named) throw new UsageError(`Session ${sessionID} has no input ${id}.`, undefined, "input.unknown")

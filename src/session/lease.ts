@@ -10,7 +10,7 @@ export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
     const where = holder.host === undefined || holder.host === hostname() ? "" : ` on ${holder.host}`
     super(
-      `Session ${id} is in use by process ${holder.pid}${where}. Wait for the run of that process to end, or stop it. Nothing was changed.`,
+      `Session ${id} is in use by process ${holder.pid}${where}. Wait for the run of that process to end, or stop the run. Nothing was changed.`,
       { code: "session.held", recoverable: false },
     )
   }
@@ -22,7 +22,8 @@ export class SessionHeldError extends TackleError {
  *
  * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
  * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
- * Throws {@link SessionHeldError}, or `TenantLimitError` for the limit, before `work` starts.
+ * Before `work` starts, throws {@link SessionHeldError} if another engine is using the session, and `TenantLimitError`
+ * if the tenant has reached its limit.
  */
 export async function withLease<T>(
   {
@@ -78,14 +79,14 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
 }
 
 /**
- * Interval in milliseconds between checks while another engine uses a session, because the end of a killed process is
- * not reported.
+ * Interval in milliseconds between checks while another engine uses a session. The checks are necessary because the end
+ * of a killed process is not reported.
  */
 const checkMs = 1_000
 
 /**
- * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and with `seesWrites` also when
- * another engine has written the session. Rejects with the signal's reason if the signal aborts.
+ * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends. With `seesWrites`, also
+ * checks again when another engine has written to the session. Rejects with the signal's reason if the signal aborts.
  */
 export async function waitForLease(
   { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },
@@ -126,7 +127,7 @@ export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<
   return !(await store.isStopping(lease))
 }
 
-/** An engine's own information about a session, which needs no read of the store. */
+/** Information about a session that an engine has without reading the store. */
 export interface LocalActivity {
   /** True while the engine runs the session or delivers its inputs. */
   isActive?: boolean

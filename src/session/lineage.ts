@@ -37,8 +37,8 @@ class OrphanError extends TackleError {
 }
 
 /**
- * Creates a lineage. `live` returns a session that is open in this process, because it may be newer than the stored
- * session.
+ * Creates a lineage. `live` returns the session if it is open in this process. An open session takes precedence over
+ * the stored session, because it may be newer.
  */
 export function createLineage(
   store: Pick<Store, "session">,

@@ -32,8 +32,8 @@ export interface LoopResult {
 
 /**
  * Asks the model and runs its calls until the model makes no more calls. A call may hand the session over to another
- * agent for the next step. The last step within the limits forbids calls. Failures of the model, provider or tools do
- * not reject. Rejects if the store cannot write, and with a `UsageError` for problems that the user must fix.
+ * agent for the next step. The last step within the limits forbids calls. Does not reject if the model, the provider or
+ * a tool fails. Rejects if the store cannot write, and with `UsageError` if the user must fix a problem.
  */
 export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
   const { run } = first

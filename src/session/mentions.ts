@@ -99,7 +99,7 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
 
 /**
  * Returns the resource that a word refers to, without trailing punctuation but with a line number. Does not check
- * whether the resource exists, because only its server can tell.
+ * whether the resource exists, because only its server knows.
  */
 function findResource(
   [word = "", ...others]: readonly string[],

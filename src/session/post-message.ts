@@ -64,7 +64,7 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   return message
 }
 
-/** Appends a message that asks the model to continue after its process has ended. */
+/** Appends a message that asks the model to continue a run whose process has ended. */
 export async function postContinuation(
   conversation: Conversation,
   { agent, model }: Pick<Post, "agent" | "model">,
@@ -185,7 +185,8 @@ async function addCommand(
 }
 
 /**
- * Returns true if a state must survive a power loss: the start or the end of a call, as for the model's calls.
+ * Returns true if the state must survive a power loss. As for the model's calls, this applies to the start of a call
+ * that may have effects, and to the end of every call.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"

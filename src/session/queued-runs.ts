@@ -15,7 +15,9 @@ export interface HeldLock {
   release(): void
 }
 
-/** Creates the lock of a session. It allows one operation at a time in this engine, and can stop it. */
+/**
+ * Creates the lock of a session. The lock allows one operation at a time in this engine, and can stop that operation.
+ */
 export function createPromptLock(sessionID: string) {
   let held: { stop(): void; released: Promise<void> } | undefined
   return {

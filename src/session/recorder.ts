@@ -59,7 +59,10 @@ interface WaitingStep {
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
 
-/** Creates the recorder of one session. It orders only its own calls, so there must be only one per session. */
+/**
+ * Creates the recorder of one session. A recorder orders only its own calls, so a session must not have more than one
+ * recorder.
+ */
 export function createRecorder({
   sessionID,
   store,

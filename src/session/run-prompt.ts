@@ -49,8 +49,8 @@ export interface Prompt {
 }
 
 /**
- * Runs a prompt to its end. The agent and model of a command apply only to this prompt. Rejects for problems that the
- * user must fix before the model can be called, and if the store cannot write.
+ * Runs a prompt to its end. The agent and model of a command apply only to this prompt. Rejects if the user must fix a
+ * problem before the model can be called, or if the store cannot write.
  */
 export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
   await conversation.catchUp()
@@ -200,7 +200,10 @@ async function choose(
   return { agent, model }
 }
 
-/** Returns the limits of a prompt. Throws `UsageError` for a cost limit on a model without known prices. */
+/**
+ * Returns the limits of a prompt. Throws `UsageError` if the prompt has a cost limit but the prices of the model are
+ * unknown.
+ */
 function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
   const { maxSteps = agent.steps, maxTokens, maxCost } = options
   const budget: Budget = { maxSteps, maxTokens, maxCost }
@@ -215,7 +218,7 @@ function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): As
   )
 }
 
-/** Returns access to the to-do list of a session. The list is kept in the store, and changes are announced. */
+/** Returns access to the to-do list of a session. Changes to the list are stored and announced. */
 function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
   return {
     read: () => store.todos(sessionID),

@@ -10,7 +10,7 @@ export interface FileDiff {
   /** Absolute path with all links resolved. */
   path: string
   kind: "added" | "changed" | "deleted"
-  /** Unified diff as `unifiedDiff` returns it. Absent if a content is binary or no longer available. */
+  /** Unified diff as `unifiedDiff` returns it. Absent if one of the contents is binary or no longer available. */
   diff?: string
 }
 

@@ -51,15 +51,15 @@ export interface SessionEngine extends Engine {
   /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**
-   * Maximum total size of the definitions of third-party tools, in bytes. If they are larger, the model must find these
-   * tools with `tool_search`. If undefined, all tools are offered.
+   * Maximum total size of the definitions of third-party tools, in bytes. If the definitions are larger, the model must
+   * find these tools with `tool_search`. If undefined, all tools are offered.
    */
   toolBytes?: number
   /** Locks and journals shared by all sessions that write files. */
   fileCommits: FileCommits
   lineage: Lineage
   subagents: SubagentServices
-  /** Returns the tools that cannot work for this agent and session, if any, with the reasons. */
+  /** Returns the reasons why tools cannot work for this agent and session, by tool id. */
   unavailableTools(agent: Agent, session?: Session): Readonly<Record<string, string>>
   /** Returns the path of the session's plan. Undefined without plan mode. */
   planFile(session: Session): string | undefined

@@ -75,7 +75,7 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 /** Maximum number of reads before events without a number are sent. */
 const maxReads = 3
 
-/** Where a stream reads. */
+/** The sources of an event stream. */
 export interface FollowedStore {
   store: Store
   bus: Bus
@@ -112,7 +112,7 @@ export function streamSessionEvents(
    * store.
    */
   let missing: number | undefined
-  /** The last end of a run before which the store was read. */
+  /** The last `run.completed` event for which the store was read before the event is sent. */
   let readBefore: TackleEvent | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting

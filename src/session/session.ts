@@ -216,7 +216,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     if (!isSentAgain) await engine.tenants?.assertAdmits(session)
     const { input, isNew } = await inputs.admit(text, options)
     if (isNew && input.delivery === "now") lock.stop()
-    // An input whose write was sent twice, because its answer was lost, is not new. A worker was requested with the input.
+    // If the answer to a write is lost, the write is sent twice, and the input is not new. A worker has already been
+    // requested for this input.
     if (isNew || input.state === "pending") queuedRuns.start()
     const { id, seq, state } = input
     return { id, seq, state }

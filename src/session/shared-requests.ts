@@ -17,7 +17,7 @@ export interface RequestBoardOptions {
 interface Shared {
   request: WaitingRequest
   deliver(answer: RequestAnswer): void
-  /** Fires when the request is stored. */
+  /** Starts to store the request when it fires. */
   timer: NodeJS.Immediate
   /** Resolves when the request has been stored, or could not be stored. Undefined until storing begins. */
   storing?: Promise<void>
@@ -123,7 +123,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
   }
 }
 
-/** The requests of other engines on the same store that wait for the user. */
+/** The requests that wait for the user in other engines on the same store. */
 export interface OtherRequests {
   /** Returns the waiting requests, oldest first. */
   list(): Promise<WaitingRequest[]>
@@ -135,8 +135,9 @@ export interface OtherRequests {
 }
 
 /**
- * Creates the access to the requests of other engines. Reads the store only while there is a listener, and after
- * changes of requests. `isOwn` returns true for the id of an engine whose requests are already known.
+ * Creates an {@link OtherRequests}. While it has a listener, reads the store after each change of a request. Otherwise,
+ * reads the store only when `list` is called. `isOwn` returns true for the id of an engine whose requests are already
+ * known.
  */
 export function createOtherRequests(store: Store, isOwn: (holderID: string) => boolean): OtherRequests {
   const listeners = new Set<(event: TackleEvent) => void>()
@@ -219,7 +220,7 @@ function askedEvent(asked: WaitingRequest): EventInput {
 
 type EndEvent = Extract<EventInput, { type: "permission.replied" | "question.replied" | "question.rejected" }>
 
-/** Returns the event for the answer. An unanswered request ended with its run. */
+/** Returns the event for the answer. A request without an answer has ended with its run. */
 function endOf(
   { id: requestID, sessionID, type }: WaitingRequest,
   stored: StoredRequest | undefined,

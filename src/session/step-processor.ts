@@ -27,7 +27,7 @@ export interface StepProcessor {
   /** The current message and its parts. The caller's history contains the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Applies a stream event. If it returns a promise, wait for it before you apply the next event. */
+  /** Applies a stream event. If the result is a promise, wait for the promise before you apply the next event. */
   apply(event: StepEvent): Promise<void> | undefined
   /** Returns the model's calls in order. Must be called after the stream has ended. */
   calls(): Call[]

@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os"
 import { connect, createServer, type TLSSocket } from "node:tls"
 import { within } from "../util/abort.ts"
 
-/** Where an engine receives texts directly. */
+/** The address at which an engine receives texts directly from other engines. */
 export interface LinkAddress {
   /** Addresses of the machine, best first. */
   hosts: string[]
@@ -13,7 +13,7 @@ export interface LinkAddress {
   key: string
 }
 
-/** Receives texts of other engines. */
+/** Receives texts from other engines. */
 export interface LinkReceiver {
   address: LinkAddress
   close(): void
@@ -29,7 +29,10 @@ export interface LinkSender {
   close(): void
 }
 
-/** Both sides prove that they know the key. It encrypts the texts, with forward secrecy. Needs no certificate. */
+/**
+ * TLS settings. Both sides prove that they know the key. Texts are encrypted with forward secrecy. No certificate is
+ * necessary.
+ */
 const encryption = {
   ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
   minVersion: "TLSv1.2",
@@ -38,14 +41,16 @@ const encryption = {
 
 const connectMs = 1_000
 
-/** Limits in characters: of one text, and of the texts that wait for a slow receiver. */
+/** Maximum number of characters in one text, and in all texts that wait for a slow receiver. */
 const maxText = 16_000_000
 const maxWaiting = 4_000_000
 
 /** Number of addresses of the machine that are announced. */
 const maxHosts = 8
 
-/** Starts to receive texts on a free port of `host`: an address of this machine, or `0.0.0.0` or `::` for all. */
+/**
+ * Starts to receive texts on a free port of `host`: an address of this machine, or `0.0.0.0` or `::` for all addresses.
+ */
 export async function openLinkReceiver(host: string, onText: (text: string) => void): Promise<LinkReceiver> {
   const key = randomBytes(32)
   const sockets = new Set<TLSSocket>()
@@ -63,7 +68,7 @@ export async function openLinkReceiver(host: string, onText: (text: string) => v
       if (rest.length > maxText) socket.destroy()
     })
   })
-  // Connections without the key.
+  // Ignores connections that do not know the key.
   server.on("tlsClientError", () => {})
   server.listen(0, host)
   await once(server, "listening")
@@ -87,7 +92,10 @@ function hostsOf(host: string): string[] {
   return ["127.0.0.1", ...reachable.map(({ address }) => address)].slice(0, maxHosts)
 }
 
-/** Creates a sender. It tries each receiver once: after a failure, `send` returns false for this receiver. */
+/**
+ * Creates a sender. The sender tries to connect to each receiver once. If it cannot connect, `send` always returns
+ * false for this receiver.
+ */
 export function createLinkSender(): LinkSender {
   const links = new Map<string, Promise<TLSSocket | undefined>>()
 

@@ -9,7 +9,7 @@ import { createLinkSender, type LinkAddress, type LinkReceiver, openLinkReceiver
 
 /**
  * Passes events that the store does not contain, such as streamed text, from the engine that runs a session to the
- * engines that follow it. Sends nothing while no other engine follows the session.
+ * engines that follow the session. Sends nothing while no other engine follows the session.
  */
 export interface StreamRelay {
   /** Requests the events of a session. Returns a function that ends the request. */
@@ -22,19 +22,20 @@ export interface StreamRelay {
 /** Options of {@link createStreamRelay}. */
 interface RelayOptions {
   mail: Mail
-  /** Address of this machine on which other engines connect to send events. */
+  /** Address of this machine to which other engines connect to send events. */
   host: string
   bus: Bus
   holder: LeaseHolder
   /** Returns the parts that this engine streams in a session. */
   streaming(sessionID: string): readonly Part[]
   /**
-   * Receives database errors. The streamed text is lost, but the complete text is stored at the end of its part.
+   * Receives database errors. After an error, streamed text is lost, but the complete text is stored at the end of its
+   * part.
    */
   onProblem(error: unknown): void
 }
 
-/** Interval in milliseconds at which an engine repeats which sessions it follows. */
+/** Interval in milliseconds at which an engine announces again which sessions it follows. */
 const repeatMs = 2_000
 
 /** Time in milliseconds after which a follower is forgotten if it has not repeated its request. */
@@ -52,7 +53,7 @@ const rememberedParts = 1_000
 /** The address at which engines announce which sessions they follow. */
 const followersAddress = "followers"
 
-/** A session that is followed here. */
+/** A session that this engine follows. */
 interface Followed {
   readers: number
   /** The parts that other engines stream. */
@@ -65,8 +66,9 @@ interface Followed {
 type Item = { event: EventInput } | { sessionID: string; ended: string }
 
 /**
- * Creates the relay of an engine. Starts to listen when the first session runs or is followed. Engines that follow sessions
- * announce an address in the database. Events go to this address, or through the database if it cannot be reached.
+ * Creates the relay of an engine. Starts to listen when the first session runs or is followed. Engines that follow
+ * sessions announce an address in the database. Events go directly to this address, or through the database if the
+ * address cannot be reached.
  */
 export function createStreamRelay({
   mail,

@@ -37,7 +37,7 @@ export interface StructuredAnswer {
   readonly answer: string | undefined
 }
 
-/** Requires an answer that matches a JSON Schema. Throws `UsageError` for a schema that cannot be used. */
+/** Requires an answer that matches a JSON Schema. Throws `UsageError` if the schema cannot be used. */
 export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnswer {
   const shape = readAnswerSchema(schema)
   const native = model.structuredOutput === true
@@ -57,7 +57,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
     const way = native
       ? "Answer only with the JSON"
       : `Call ${answerTool} with the answer, or answer only with the JSON`
-    const message = `The answer is missing: ${problem}. ${way}. It must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
+    const message = `The answer is invalid: ${problem}. ${way}. It must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
     return { kind: "retry", message }
   }
 

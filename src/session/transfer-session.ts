@@ -83,7 +83,8 @@ export async function* listPieces(
 
 /**
  * Stores an archive as a session of the given directory, in one transaction. `forkedFrom` names the session that the
- * archive was copied from. Throws {@link ArchiveError}.
+ * archive was copied from. Throws {@link ArchiveError} if the archive is invalid or contains a session that already
+ * exists.
  *
  * With `copy`, all ids are replaced with new ones, including ids inside texts. Without `copy`, none of the ids may
  * exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because the author of the archive
@@ -126,7 +127,7 @@ export async function importSession(
 /**
  * Creates a session with a copy of another session's history. With `at`, copies only up to the end of the answer that
  * contains this message. Does not change the other session. Returns undefined if the other session does not exist.
- * Throws {@link ArchiveError} for an unknown message.
+ * Throws {@link ArchiveError} if the message is unknown.
  */
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)

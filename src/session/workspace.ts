@@ -91,7 +91,7 @@ export interface OpenWorkspaceOptions {
   contents: ContentStore
   /** The private directory for rebuilt workspaces: `workspaces` of the data directory. */
   directory: string
-  /** Holds the lease of the session while it is moved. */
+  /** Holds the lease of the session while the session is moved. */
   holder: LeaseHolder
   /** Records temporary files next to a restored file. */
   trackTemporary: TrackTemporary
@@ -209,7 +209,7 @@ async function clone(
   } catch (error) {
     await rm(directories, { recursive: true, force: true })
     throw new WorkspaceError(
-      `The workspace of session ${id} cannot be rebuilt from ${git.remote} at ${git.commit}: ${errorMessage(error)}. Check that this machine may read the remote.`,
+      `The workspace of session ${id} cannot be rebuilt from ${git.remote} at ${git.commit}: ${errorMessage(error)}. Check that this machine has access to the remote.`,
       error,
     )
   }
@@ -306,7 +306,8 @@ async function versionAt(path: string): Promise<FileVersion | undefined> {
 }
 
 /**
- * Describes files and commits that the recorded commit did not contain and that the session did not change.
+ * Describes the changes that cannot be rebuilt: commits that were not pushed, and uncommitted files that the session
+ * did not change.
  */
 function describeGaps(
   { root, git: { unpushed, uncommitted, more } }: Recipe,
@@ -345,7 +346,7 @@ function rebased(part: PatchPart, { from, to }: Roots): PatchPart {
 /** Maximum number of lines about missing files in the message to the model. */
 const maxTold = 50
 
-/** Returns the changes that add a message about the move. A session without messages needs none. */
+/** Returns the changes that add a message about the move. A session without messages needs no message. */
 function noteChanges(
   { id, agent }: Session,
   last: MessageWithParts | undefined,
@@ -360,7 +361,7 @@ function noteChanges(
   const text =
     `This session continues on another machine. Its worktree ${from} was rebuilt in ${to}. ` +
     "Earlier messages name the old paths. Read a file again before you change it. Background commands have ended." +
-    (missing.length > 0 ? ` These could not be rebuilt:\n${gaps}` : "")
+    (missing.length > 0 ? ` The following changes could not be rebuilt:\n${gaps}` : "")
   return [
     {
       kind: "message",
@@ -389,7 +390,7 @@ export interface WorkspaceOffer {
   clones: boolean
 }
 
-/** Returns true if a worker with this offer can open the workspace of a session: in place, or rebuilt. */
+/** Returns true if a worker with this offer can open the workspace of a session, in place or by rebuilding it. */
 export function canOpenWorkspace({ directory, workspace }: Session, offer: WorkspaceOffer): boolean {
   const isHere = workspace === undefined || workspace.host === offer.host
   if (isHere && offer.directories.some((root) => isInside(directory, root))) return true

@@ -42,7 +42,7 @@ test("sends answers to the model and announces them", async () => {
   engine.tackle.on("question.asked", (request) => {
     expect(engine.tackle.questions.pending(request.sessionID)).toHaveLength(1)
     expect(() => request.reply([["left"]])).toThrow(UsageError)
-    expect(() => request.reply([["left", "right"], []])).toThrow(/takes one answer/)
+    expect(() => request.reply([["left", "right"], []])).toThrow(/allows only one answer/)
     expect(request.reply([["left"], ["a", "my own words"]])).toBe("applied")
     expect(request.reply([["right"], []])).toBe("unknown")
     expect(request.reject()).toBe("unknown")
