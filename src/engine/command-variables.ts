@@ -10,9 +10,9 @@ import { keyVariables, storageKeyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings,
- * and the keys of providers, search services and the storage of file contents. The variables in the option
- * `passEnvironment` are always included.
+ * Returns the environment variables that programs receive. These are the variables of this process, without Tackle's
+ * own settings and without the keys of providers, search services and the storage of file contents. Variables named in
+ * the option `passEnvironment` are always included.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -39,8 +39,8 @@ export function perCommand(variables: Variables, plugins: Pick<Plugins, "variabl
 }
 
 /**
- * Returns the variables of external tools. With them, Python finds Tackle's helper module and writes nothing into the
- * private copy of a tool.
+ * Returns the variables of external tools. These variables let Python find Tackle's helper module, and prevent Python
+ * from writing into the private copy of a tool.
  */
 export function programVariables(variables: Variables) {
   const found = ["../python", "../../python", "../../../python"].map((path) =>

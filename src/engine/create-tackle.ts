@@ -76,7 +76,7 @@ async function loadPlugins(
   return openPluginsOf(options, wiring)
 }
 
-/** Loads the module only for engines with such limits. */
+/** Creates the guard for the limits of tenants. Most engines have no such limits, so the module is loaded on demand. */
 async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["tenants"]>) {
   const { createTenantGuard } = await import("../session/tenant-limits.ts")
   return createTenantGuard(store, limits)
@@ -287,7 +287,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   })
   definitions.onChanged(registry.renew)
 
-  // Reads do not wait for housekeeping. Prompts wait for its first part, and `close` for all of it.
+  // Reads do not wait for housekeeping. Prompts wait for its first part, and `close` waits for all of it.
   const housekeeping = startHousekeeping({
     dataDirectory,
     retention,

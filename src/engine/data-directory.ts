@@ -18,17 +18,17 @@ export interface DataPaths {
   auth: string
   /** Tokens of MCP servers. */
   mcpTokens: string
-  /** Fingerprints of MCP tool definitions from the first time that they were seen. */
+  /** Fingerprints of MCP tool definitions, recorded when each definition was first seen. */
   mcpFingerprints: string
   /** Projects and files that the user trusts. */
   trust: string
   /** Directory of full tool outputs, by session. */
   outputs: string
-  /** Directory of file contents from before a turn changed the files. */
+  /** Directory of the contents that files had before a turn changed them. */
   snapshots: string
   /** Directory of plans, by session. */
   plans: string
-  /** Directory of worktrees that were rebuilt for sessions of other machines, by session. */
+  /** Directory of worktrees that were rebuilt for sessions from other machines, by session. */
   workspaces: string
   /** Directory of private copies of trusted programs. */
   programs: string
@@ -74,7 +74,8 @@ export function readableDataPaths({ outputs, plans, programs }: DataPaths): stri
 
 /**
  * Returns the paths that can be changed only with permission from the user, because they determine trust or contain
- * code that runs. Returns the whole data directory, or its other entries if the project is inside it.
+ * code that runs. Returns the whole data directory. If the project is inside the data directory, returns the entries
+ * that do not contain the project.
  */
 export function guardedDataPaths(directory: string, worktree: string): string[] {
   if (!isInside(worktree, directory)) return [directory]

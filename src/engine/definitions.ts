@@ -16,9 +16,11 @@ export interface Agents {
    * Returns the agent. For a removed agent, returns its last version, because its rules still apply to its sessions.
    */
   known(name: string): Agent
-  /** Returns the agent. Throws `UsageError` with the available names. */
+  /** Returns the agent with this name. If it does not exist, throws `UsageError` with the available names. */
   named(name: string): Agent
-  /** Returns an agent that another agent may start. Throws the same errors as `named`. */
+  /**
+   * Returns the agent with this name. If other agents may not start it, throws `UsageError` with the available names.
+   */
   subagentNamed(name: string): Agent
   /** Returns the agents that another agent may start, sorted by name. */
   subagents(): Agent[]
@@ -46,8 +48,8 @@ export interface DefinitionSet extends AgentOptions {
 /** Source of definitions. The engine reads it again whenever a watched file changes. */
 export interface DefinitionSource {
   /**
-   * Returns absolute paths of files and directories, which may be missing. A change to any of them triggers a new read.
-   * Each check costs one `stat` per path.
+   * Returns the absolute paths of the files and directories to watch, some of which may be missing. A change to any of
+   * them triggers a new read. Each check costs one `stat` per path.
    */
   watched(): readonly string[]
   /** State of the files when the definitions in the options were read. */

@@ -14,8 +14,7 @@ const maxFiles = 50_000
 const keptMs = 2_000
 
 /**
- * Creates a finder of files. It omits ignored files and files for which `mayRead` returns false, because the rules do not
- * allow reading them.
+ * Creates a function that finds files. The function omits ignored files and files for which `mayRead` returns false.
  */
 export function createFileFinder(directory: string, mayRead: (path: string) => Promise<boolean>): FindFiles {
   let files: Promise<string[]> | undefined

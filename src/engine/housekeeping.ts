@@ -25,7 +25,7 @@ export interface Housekeeping {
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
-  /** Number of days for full outputs. Default: the days of `retention`. */
+  /** Number of days for which full outputs are kept. Default: the `days` of `retention`. */
   outputDays?: number
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
@@ -50,7 +50,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     () => {},
     (error: unknown) => onProblem("could not clean up after killed runs", error),
   )
-  // Run after `cleared`, which renews contents that are still needed. Otherwise they could be swept.
+  // Runs after `cleared`, which renews contents that are still needed. Otherwise, these contents could be removed.
   const cleanedUp = cleared
     .then(() => removeOldFiles(options, inUse))
     .catch((error: unknown) => onProblem("old files could not be removed", error))
@@ -102,9 +102,9 @@ export const noRetentionLimits: RetentionLimits = {
 const markName = "swept"
 
 /**
- * Removes files from the data directory that exceed the age or size limit, except the outputs of sessions that are in
- * use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a file
- * cannot be removed.
+ * Removes the files that exceed the age or size limit from the data directory, except the outputs of sessions that are
+ * in use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a
+ * file cannot be removed.
  */
 async function removeOldFiles(
   { dataDirectory, retention: { days, megabytes }, outputDays = days, contents }: HousekeepingOptions,

@@ -15,7 +15,7 @@ interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints
   onSecrets(secrets: Record<string, string>): void
 }
 
-/** Opens the configured MCP servers. Loads no MCP code if none are configured. */
+/** Opens the configured MCP servers. Loads no MCP code if no servers are configured. */
 export async function openMcp(
   { mcp, openMcp: between }: TackleOptions,
   surroundings: McpSurroundings,

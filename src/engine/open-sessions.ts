@@ -12,7 +12,7 @@ export interface OpenSessions {
   find(id: string): LocalSession | undefined
   /** Opens a stored session. Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** Like `get`, but returns the handle with which this engine does the work of a session. */
+  /** Like `get`, but returns the {@link LocalSession}. */
   local(id: string): Promise<LocalSession | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle
@@ -24,7 +24,7 @@ export interface OpenSessions {
   streaming(): Part[]
   /** Returns the handles of the given sessions that are open. */
   all(ids: readonly string[]): SessionHandle[]
-  /** Keeps a handle only while other code references it. */
+  /** Keeps the handle only while other code references it. */
   release(id: string): void
   /** Removes the handle of a deleted session. */
   forget(id: string): void

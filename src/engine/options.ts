@@ -77,8 +77,8 @@ export interface TackleOptions extends AgentOptions {
   /** Ids of tools that a later tool with the same id may replace. */
   override?: readonly string[]
   /**
-   * Maximum total size of third-party tool definitions, in bytes. If they are larger, the model finds these tools
-   * with `tool_search`. Set to false to offer all tools at every step. Default: 64 KB.
+   * Maximum total size of third-party tool definitions, in bytes. If the definitions are larger, the model finds these
+   * tools with `tool_search`. Set to false to offer all tools at every step. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
@@ -110,7 +110,7 @@ export interface TackleOptions extends AgentOptions {
   configFiles?: readonly string[]
   /**
    * Directories of the user's own config. They may be missing. Sandboxed commands cannot change them, and any other
-   * change requires permission, because files in these directories may run without asking.
+   * change requires permission, because files in these directories may run without permission.
    */
   configDirectories?: readonly string[]
   /**
@@ -171,9 +171,9 @@ export interface TackleOptions extends AgentOptions {
    */
   dispatch?: Dispatch
   /**
-   * Address of this machine on which engines that share the database send the text that they stream, or `0.0.0.0` for all
-   * addresses. Connections are encrypted and need a key that is sent through the database. Without a connection, the text
-   * is sent through the database. Default: `127.0.0.1`.
+   * Address of this machine at which the engine receives streamed text from other engines on the same database, or
+   * `0.0.0.0` for all addresses. Connections are encrypted and need a key that is sent through the database. Without a
+   * connection, the text is sent through the database. Default: `127.0.0.1`.
    */
   streamHost?: string
   /** True for the engine of a worker. If its process ends, other workers continue its sessions. Default: false. */
@@ -220,9 +220,9 @@ export interface TackleOptions extends AgentOptions {
    * new mask.
    */
   mask?: SecretMask
-  /** Wraps the reading of files that prompts mention with `@`. `find` reads them. */
+  /** Wraps the reading of files that prompts mention with `@`. `find` reads the files. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
-  /** Wraps the opening of MCP servers. `open` opens them, if there are any. */
+  /** Wraps the opening of MCP servers. `open` opens the configured servers, if any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /**
    * Receives problems that do not stop the engine, such as an error that escaped from a tool or an exception in a
@@ -292,7 +292,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   environmentAgentRules: true,
 }
 
-/** Throws `UsageError` for an option that does not exist. JavaScript programs have no compiler that would detect it. */
+/** Throws `UsageError` if an option does not exist. In JavaScript programs, no compiler detects such an option. */
 export function checkOptions(given: TackleOptions): void {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(optionNames, name))
   if (unknown === undefined) return

@@ -156,7 +156,8 @@ function withBounds(
 }
 
 /**
- * Parses a value and drops keys that Tackle does not know, because plugins write OpenCode's config. Throws `ZodError`.
+ * Parses a value and drops keys that Tackle does not know, because plugins write OpenCode's config. Throws `ZodError`
+ * if the value is invalid.
  */
 function parseKnown<T>(schema: z.ZodType<T>, value: unknown): T {
   const first = schema.safeParse(value)

@@ -96,7 +96,7 @@ export function createPlanFiles(root: string | undefined): PlanFile {
     root === undefined || parentID !== undefined ? undefined : join(realPath(root), id, "plan.md")
 }
 
-/** Returns rules that allow the one file that an agent in plan mode may write. */
+/** Returns rules that allow an agent in plan mode to write the plan file. */
 function planRules(file: string | undefined): Ruleset {
   if (file === undefined) return []
   const rule = { action: "allow", source: { file: "the plan file" } } as const
@@ -137,8 +137,8 @@ export function createAgentAccess(
 }
 
 /**
- * Creates the access to the permissions that the user granted with "always" in a worktree. They are stored in `book`,
- * which does not know which sessions belong to a worktree or family.
+ * Creates the functions that store, list and revoke the permissions that the user granted with "always" in a worktree.
+ * The grants are stored in `book`, which does not know which sessions belong to a worktree or family.
  */
 export function createWorktreeGrants(book: Grants, lineage: Pick<Lineage, "rootOf">, worktree: string) {
   function forFamily(grant: Grant): Grant {

@@ -15,9 +15,9 @@ export interface PromptSource {
 }
 
 /**
- * Searches commands like `findCommand`, then prompts of MCP servers (`/server:prompt`). The words after the name are
- * the arguments of the prompt. The last argument takes all remaining words. Contacts a server only if the text names
- * it. Throws `UsageError` if an argument is missing, and otherwise the errors of `fill`.
+ * Searches the commands, as `findCommand` does, and then the prompts of MCP servers (`/server:prompt`). The words after
+ * the name are the arguments of the prompt. The last argument takes all remaining words. Contacts a server only if the
+ * text names it. Throws `UsageError` if an argument is missing, and otherwise the errors of `fill`.
  */
 export async function readCommand(
   text: string,

@@ -12,14 +12,17 @@ import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 
-/** Creates the public functions that list and answer the requests of every process on the store. */
+/** Creates the public functions that list and answer the requests of all processes that use the store. */
 export function createRequests({
   store,
   permission,
   questions,
   otherRequests,
 }: SessionEngine): Pick<Tackle, "requests" | "reply" | "questions"> {
-  /** Answers a request of another process. `answerOf` checks the answer, and throws `UsageError` if it is invalid. */
+  /**
+   * Answers a request of another process. `answerOf` checks the answer, and throws `UsageError` if the answer is
+   * invalid.
+   */
   async function answer(
     requestID: string,
     answerOf: (asked: WaitingRequest) => RequestAnswer | undefined,
@@ -46,7 +49,8 @@ export function createRequests({
   }
 
   /**
-   * Returns the outcome. If this engine does not know the question, answers the question of another process.
+   * Returns the outcome in this engine. If this engine does not know the question, answers the question of another
+   * process and returns that outcome.
    */
   function orElsewhere(
     outcome: QuestionOutcome | Promise<QuestionOutcome>,
@@ -86,7 +90,10 @@ export function createRequests({
   }
 }
 
-/** Creates the listeners. Adds reply functions to each request and question. */
+/**
+ * Creates the function that registers listeners. Listeners receive each request and question with functions that answer
+ * it.
+ */
 export function createListeners(
   bus: Bus,
   permission: Pick<Permission, "reply">,

@@ -14,7 +14,7 @@ import type { EngineLocation, TackleOptions } from "./options.ts"
 export interface CommandSandbox {
   /** True if commands can run in a sandbox. False if this machine has no sandbox, or if the sandbox is off. */
   readonly present: boolean
-  /** Tests the sandbox with a real command on the first call. */
+  /** Returns the state of the sandbox. The first call tests the sandbox with a real command. */
   state(): Promise<SandboxState>
   /**
    * Returns the sandbox for an agent. The rules that apply when a command starts determine its bounds. If no sandbox is

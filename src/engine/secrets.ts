@@ -107,7 +107,7 @@ function knownSecrets({
 
 function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
   const written = writtenSecrets(`provider.${id}.options`, options)
-  // Users often configure the name of the server as the key if the server needs none. Such a name is not a secret.
+  // Users often configure the name of the server as the key if the server needs no key. Such a name is not a secret.
   return written.filter(({ value }) => value !== id)
 }
 
@@ -164,7 +164,7 @@ function secretsInText(name: string, text: string): Secret[] {
   return secretsOfAddress(name, text)
 }
 
-/** Removes the scheme, because only the token is secret and it may occur elsewhere without the scheme. */
+/** Removes the scheme, because only the token is secret, and the token may occur elsewhere without the scheme. */
 function withoutScheme(text: string): string {
   return text.replace(scheme, "")
 }

@@ -21,7 +21,10 @@ interface SessionParts {
   models: ModelChoice
   /** Directories with one subdirectory per session. Deleting a session also deletes its subdirectories. */
   kept: readonly string[]
-  /** Describes the workspace of a new session for other machines. Undefined if they cannot rebuild it. */
+  /**
+   * Describes the workspace of a new session for other machines. Undefined if other machines cannot rebuild the
+   * workspace.
+   */
   describeWorkspace?(): Promise<Workspace>
 }
 
@@ -68,7 +71,7 @@ export function createSessions(
       return true
     } catch (error) {
       if (error instanceof SessionHeldError) return false
-      // Another process deleted it first.
+      // Another process deleted the session first.
       if (!(await store.session(id))) return true
       throw error
     }

@@ -87,8 +87,8 @@ interface CallerState {
 }
 
 /**
- * Creates standalone calls on top of an engine. They run through the whole pipeline without a session, and nothing is
- * stored. Each call is a separate turn. `forget` ends the jobs of a caller and removes its grants.
+ * Creates the functions that make standalone calls with an engine. The calls run through the whole pipeline without a
+ * session, and are not stored. Each call is a separate turn. `forget` ends the jobs of a caller and removes its grants.
  */
 export function createStandaloneCalls(engine: SessionEngine, forget: (callerID: string) => Promise<void>) {
   const { directory, worktree, defaultAgent } = engine

@@ -139,7 +139,10 @@ export interface ToolRegistry {
   ids(): string[]
   /** Returns a tool as it was defined, before it is prepared for an agent. */
   get(id: string): Info | undefined
-  /** Returns the tools that are offered to the models of a provider and to an agent, by default the default agent. */
+  /**
+   * Returns the tools that are offered to an agent with models of a provider. Default: the default agent, with models
+   * of any provider.
+   */
   tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
 }
 
@@ -175,19 +178,19 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   /**
-   * Calls the listener for every event of this engine. With `otherProcesses`, also for the permission requests and
-   * questions of other processes on the same store, and for their answers. Waiting requests are announced first.
+   * Calls the listener for every event of this engine. With `otherProcesses`, also calls it for the permission requests
+   * and questions of other processes on the same store, and for their answers. Waiting requests are announced first.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
    * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
    * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
-   * The result reports this.
+   * The result tells whether the reply was applied.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   /**
-   * Returns the permission requests and questions that wait for the user, oldest first, including those of runs in
-   * other processes on the same store. With `sessionID`, only those of this session and its subagents.
+   * Returns the permission requests and questions that wait for the user, oldest first, including the requests of other
+   * processes on the same store. With `sessionID`, returns only the requests of this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   /** Returns the permission requests of this engine, oldest first. */
@@ -196,7 +199,7 @@ export interface Tackle {
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
   /**
    * Finds files by letters in their paths, for completions. Returns at most `limit` (default: 20) paths relative to the
-   * directory, best match first. Omits ignored files and files that the rules do not allow reading.
+   * directory, best match first. Omits ignored files, and files that the rules do not allow to be read.
    */
   readonly findFiles: FindFiles
   /**
@@ -205,9 +208,12 @@ export interface Tackle {
    * `readCommand`.
    */
   send(sessionID: string, text: string, options?: Omit<SendOptions, "command">): Promise<Receipt | undefined>
-  /** Lists what the user allowed with "always" in this worktree, for the project and its sessions, oldest first. */
+  /**
+   * Lists the permissions that the user granted with "always" in this worktree, for the project and its sessions,
+   * oldest first.
+   */
   grants(): Promise<Grant[]>
-  /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes none. */
+  /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes no grants. */
   revoke(ids: readonly string[]): Promise<void>
   /**
    * Pending questions of this engine's `question` tools. `reply` and `reject` also answer questions of other processes
@@ -234,13 +240,13 @@ export interface Tackle {
     options?: { signal?: AbortSignal },
   ): Promise<{ call: CommandCall } | { near?: string }>
   /**
-   * Lists every tool. A tool that the agent and model are not offered includes the reason. Waits for MCP servers to
-   * start. Rejects with {@link AbortedError} if the signal aborts before they have started.
+   * Lists every tool. A tool that is not offered to the agent and model includes the reason. Waits for MCP servers to
+   * start. Rejects with {@link AbortedError} if the signal aborts before the servers have started.
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /**
-   * Lists every MCP server in use. Starts servers that are not running. Rejects if the signal aborts before they have
-   * started.
+   * Lists every MCP server in use. Starts servers that are not running. Rejects if the signal aborts before the servers
+   * have started.
    */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers. Starts servers that are not running. */
@@ -255,7 +261,7 @@ export interface Tackle {
   /** Reads a resource without a permission request. Throws the same errors as `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
   /**
-   * Calls `onChanged` when the server reports a change to the resource, or after a restart of the server. The signal
+   * Calls `onChanged` when the server reports a change to the resource, and when the server has restarted. The signal
    * aborts only the subscription request. The returned function unsubscribes. Requests no permission. Throws the same
    * errors as `mcpPrompt`.
    */

@@ -158,7 +158,7 @@ function ownModule(name: string): string | undefined {
   )
 }
 
-/** Reasons, by tool id, why tools cannot work regardless of the rules. */
+/** Reasons why tools are unavailable regardless of the rules, by tool id. */
 export type UnavailableTools = Record<string, string>
 
 /** Facts that determine which tools are available. */
