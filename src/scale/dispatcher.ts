@@ -2,7 +2,7 @@ import type { TransactionQuery } from "../store/store.ts"
 
 /**
  * The reason why a session needs a worker. `input`: the session has input to deliver. `continue`: the process that ran
- * the session ended before its run did.
+ * the session ended before the run was complete.
  */
 export type JobReason = "input" | "continue"
 
@@ -50,8 +50,8 @@ export interface WorkOptions {
   /** Maximum number of jobs that run at once. */
   concurrency: number
   /**
-   * Handles a job. Resolves with {@link Again} to put the job back. If the handler rejects, the error is reported and
-   * the job is not repeated.
+   * Runs a job. Resolves with {@link Again} to put the job back. If the handler rejects, the error is reported and the
+   * job is not repeated.
    */
   handle(job: Job): Promise<Again | undefined>
 }

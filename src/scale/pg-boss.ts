@@ -287,7 +287,7 @@ function createWorker({
       if (active.size > 0) await boss.touch(queue, [...active.keys()])
       await replaceLost()
     } catch (error) {
-      if (!isTransient(error)) onProblem("jobs could not be kept", error)
+      if (!isTransient(error)) onProblem("the state of active jobs could not be updated", error)
     }
   }
 

@@ -31,8 +31,8 @@ export interface ContentStore {
   /** Maximum size of one file in bytes. Larger files are not stored. */
   readonly fileBytes: number
   /**
-   * Stores the bytes and returns their hash, or undefined if they are too large. When it resolves, the bytes are on
-   * disk. Rejects if they cannot be stored.
+   * Stores the bytes and returns their hash, or undefined if they are too large. When the promise resolves, the bytes
+   * are on disk. Rejects if they cannot be stored.
    */
   put(bytes: Uint8Array): Promise<string | undefined>
   /** Returns the content with this hash, or undefined if it is missing or damaged. */

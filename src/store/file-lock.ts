@@ -42,7 +42,8 @@ export function withFileLock<T>(path: string, code: string, work: () => T): T {
 /** Locks that all processes with the same data directory share. A lock ends with its process. */
 export interface SharedLocks {
   /**
-   * Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` after a minute.
+   * Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` if a lock is not
+   * free within a minute.
    */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
 }
@@ -105,7 +106,7 @@ export function createSharedLocks(directory: string, onProblem: (error: unknown)
     async run(names, work) {
       const held: (DatabaseSync | undefined)[] = []
       try {
-        // In sorted order, so that two processes cannot deadlock.
+        // Acquires the locks in sorted order, so that two processes cannot deadlock.
         for (const file of [...new Set(names.map(fileOf))].toSorted())
           held.push(await lock(join(directory, file)))
         return await work()

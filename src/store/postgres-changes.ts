@@ -14,19 +14,25 @@ import {
 
 /** Writes changes in the order of the calls, one transaction at a time. */
 export interface PostgresWriter {
-  /** Commits changes. Waiting calls share a transaction. Throws like `Store.commit`. */
+  /** Commits changes. Waiting calls share a transaction. Throws the errors of `Store.commit`. */
   commit(changes: readonly Change[], options: WriteOptions): Promise<number[]>
   /** Ends a lease and reports this to all processes, in a transaction with the changes that wait. */
   endLease(lease: Pick<Lease, "sessionID" | "epoch">): Promise<void>
   /** Leases a session, in a transaction with the changes that wait. See `Store.lease`. */
   takeLease(taking: Taking): Promise<TakenLease | undefined>
-  /** Stores the content of a file, or that it was used, in a transaction with the changes that wait. */
+  /** Stores the content of a file and the time of its last use, in a transaction with the changes that wait. */
   putContent(content: StoredContent): Promise<void>
-  /** Runs `work` after all earlier calls for the session. Later reads of the session wait for it, writes do not. */
+  /**
+   * Runs `work` after all earlier calls for the session. Later reads of the session wait for `work`, but later writes
+   * do not.
+   */
   inTurn<T>(sessionID: string, work: () => Promise<T>): Promise<T>
   /** Runs `work` after all earlier writes and before all later ones. */
   alone<T>(work: () => Promise<T>): Promise<T>
-  /** Resolves when all earlier writes of a session are done, or of all sessions. */
+  /**
+   * Resolves when all earlier writes of the session are done. Without `sessionID`, waits for the writes of all
+   * sessions.
+   */
   settled(sessionID?: string): Promise<void>
 }
 
@@ -43,7 +49,7 @@ interface StoredContent {
   bytes: Uint8Array
 }
 
-/** The number of the new lease, or the holder of the present one as JSON. */
+/** The number of the new lease, or the holder of the current lease as JSON. */
 interface TakenLease {
   taken: unknown
   present: unknown
@@ -207,8 +213,8 @@ export function createPostgresWriter(
   }
 
   /**
-   * Writes changes in one transaction with the statements of `also`. The server ends the transaction of a process that
-   * was stopped in between, because it locks the sessions.
+   * Writes changes in one transaction with the statements of `also`. The transaction locks the sessions, so the server
+   * ends it if this process is paused in between.
    */
   function writeWithOthers(writes: readonly Waiting[]) {
     return lasting(() =>
@@ -240,7 +246,9 @@ export function createPostgresWriter(
     return done
   }
 
-  /** Adds a write to the next transaction. Later reads of its sessions wait for it. */
+  /**
+   * Adds a write to the next transaction. Later reads of the sessions that the write changes wait for this transaction.
+   */
   function join(rows: readonly EncodedChange[], options: WriteOptions): Promise<Written> {
     if (!group || group.rowCount > maxShared) {
       const own: Group = { writes: [], rowCount: 0, sessions: new Set() }
@@ -269,7 +277,7 @@ export function createPostgresWriter(
     if (waitMs > 0 && new Set([...last.sessions, ...sessions]).size > 1) await delay(waitMs)
   }
 
-  /** Lets later reads of the session wait for `work`. */
+  /** Makes later reads of the session wait for `work`. */
   function follow(sessionID: string, work: Promise<unknown>): void {
     const done: Promise<void> = Promise.allSettled([tails.get(sessionID), work]).then(() => {
       if (tails.get(sessionID) === done) tails.delete(sessionID)

@@ -10,7 +10,9 @@ export type Row = QueryResultRow
 /** Runs one statement and returns its rows. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
 
-/** An open database whose tables have the newest version. All functions throw {@link StoreError}. */
+/**
+ * An open database whose tables have the newest version. If the database fails, its functions throw {@link StoreError}.
+ */
 export interface PostgresConnection {
   /** The schema that contains Tackle's tables, as a quoted identifier. */
   readonly schema: string
@@ -109,7 +111,7 @@ async function readVersion(query: Query, name: string): Promise<number> {
   )
   if (server?.encoding !== "UTF8")
     throw new StoreError(
-      `The database has the encoding ${server?.encoding}. Create one with UTF8: createdb --encoding UTF8 --template template0 NAME`,
+      `The database has the encoding ${server?.encoding}. Create a database with the encoding UTF8: createdb --encoding UTF8 --template template0 NAME`,
     )
   if (Number(server.version) < oldestServer)
     throw new StoreError(`Tackle needs PostgreSQL 15 or newer. The server has version ${server.name}.`)
@@ -270,7 +272,10 @@ async function loadDriver(): Promise<Pick<typeof import("pg"), "Client" | "Pool"
   }
 }
 
-/** Returns the URL. Throws {@link StoreError} without quoting it, because it may contain a password. */
+/**
+ * Returns the URL if it is valid. Otherwise, throws {@link StoreError}. The message does not quote the URL, because it
+ * may contain a password.
+ */
 function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(withHost(url))) return url
   throw new StoreError(
@@ -280,8 +285,8 @@ function checkedUrl(url: string): string {
 }
 
 /**
- * Returns a name as an SQL identifier. Throws {@link StoreError} for a name that is invalid or that PostgreSQL would
- * truncate.
+ * Returns a name as an SQL identifier. Throws {@link StoreError} if the name is invalid or PostgreSQL would truncate
+ * it.
  */
 function quoted(name: string): string {
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(name))
@@ -330,13 +335,13 @@ const meanings: [RegExp, string][] = [
   [/^57P03/, "is starting or stopping. Try again in a moment."],
   [/^53300/, "has no free connection. Increase max_connections, or use a connection pool."],
   [/^53/, "has no free disk space or memory. Free some, then try again."],
-  [/^25006/, "is read-only, such as a standby. Use the primary server."],
+  [/^25006/, "is read-only, for example because it is a standby. Use the primary server."],
   [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
-  [/^23503/, "refused a change: it belongs to a session or message that is not stored."],
+  [/^23503/, "refused a change, because the session or message of the change is not stored."],
   [/^(XX|58)/, "is damaged, or its disk has failed. Check the server's log."],
 ]
 
-/** Converts an error to a {@link StoreError}. Keeps Tackle's own errors. */
+/** Converts an error to a {@link StoreError}. Returns Tackle's own errors unchanged. */
 export function postgresError(
   error: unknown,
   options: Pick<ConnectionOptions, "url" | "schema">,

@@ -3,7 +3,10 @@ import { type ContentLimits, type ContentStore, hashOf, isHash } from "./content
 import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 
-/** Creates the {@link ContentStore} in the database of the sessions. Throws `StoreError`. */
+/**
+ * Creates the {@link ContentStore} in the database of the sessions. If the database fails, its methods throw
+ * `StoreError`.
+ */
 export function createPostgresContents(
   { query, schema }: Pick<PostgresConnection, "query" | "schema">,
   { putContent }: Pick<PostgresWriter, "putContent">,

@@ -42,7 +42,10 @@ const workerMs = 3_600_000
 /** SQL condition for the lease of a worker that was not asked to stop. */
 const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
 
-/** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. Leases are taken and ended together with other writes. */
+/**
+ * Creates the leases of a store. `ttlMs` is the time to live in milliseconds. Leases are taken and ended together with
+ * other writes.
+ */
 export function createPostgresLeases(
   { query, schema, channel }: PostgresConnection,
   { ttlMs, takeLease, endLease }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "endLease">,

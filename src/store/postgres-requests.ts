@@ -11,7 +11,7 @@ export interface PostgresRequests
   removeStale(): Promise<void>
 }
 
-/** Creates the access to the request table. Each change and its notification are one statement. */
+/** Creates the methods for requests. Each change and its notification are one statement. */
 export function createPostgresRequests({ query, schema, channel }: PostgresConnection): PostgresRequests {
   /** True for a request `r` whose lease has not ended. */
   const isLeased = `EXISTS (SELECT FROM ${schema}.leases l WHERE l.session_id = r.session_id AND l.epoch = r.epoch

@@ -22,7 +22,8 @@ const timeoutMs = 30_000
  * Opens the {@link ContentStore} in S3-compatible storage. `url` has the form `s3://bucket/prefix`. Reads the keys, the
  * region and the endpoint from the AWS environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
  * `AWS_SESSION_TOKEN`, `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package `aws4fetch`.
- * Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`.
+ * Sends no request before the first use. Throws {@link StoreError} with the code `store.contents` if the package is
+ * missing, or if the URL or a variable is invalid.
  */
 export async function openS3Contents(
   url: string,
@@ -55,7 +56,7 @@ export async function openS3Contents(
     if (ok || status === 404) return { status, headers, body }
     const reason = `${status} ${textOf(body.toString(), "Code") ?? ""}`.trim()
     throw failed(
-      `The storage ${base} refused ${method} with ${reason}. Check the bucket ${bucket}, and that the key in AWS_ACCESS_KEY_ID may list, read, write and delete its objects.`,
+      `The storage ${base} refused ${method} with ${reason}. Check the bucket ${bucket}, and check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete its objects.`,
     )
   }
 

@@ -9,7 +9,7 @@ const maxWords = 32
 /** Maximum length of a word in characters. Longer words, such as encoded data, are cut. */
 const maxWordLength = 64
 
-/** Maximum number of characters of a part that are searched. */
+/** Maximum number of characters that are searched in a part. */
 const maxTextLength = 100_000
 
 /** A word of a text: letters and digits. */
@@ -17,7 +17,7 @@ const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 
 const isASCII = /^[\0-\x7f]*$/
 
-/** Returns a word in lower case, without accents and compatibility forms. */
+/** Returns a word in lower case, without accents or compatibility forms. */
 function folded(text: string): string {
   const plain = text
     .normalize("NFKD")
@@ -70,8 +70,8 @@ function strings(value: unknown): string[] {
 }
 
 /**
- * Searches without an index. Reads all messages of the selected sessions, so use it only for small stores and for
- * stores that cannot be written.
+ * Searches without an index. Reads all messages of the selected sessions, so use it only for small stores, and for
+ * stores that cannot be written to.
  */
 export function searchByReading(store: Pick<Store, "sessions" | "messages">): Store["search"] {
   return async (query, { limit = 100, ...filter }: SessionFilter = {}) => {
@@ -157,7 +157,7 @@ function wordStart(text: string, position: number, limit: number): number {
   return wholeCharacter(text, space < 0 ? position : position + space + 1)
 }
 
-/** Moves a position that is inside a surrogate pair to its end. */
+/** Moves a position that is inside a surrogate pair to the end of the pair. */
 function wholeCharacter(text: string, position: number): number {
   return /[\udc00-\udfff]/.test(text[position] ?? "") ? position + 1 : position
 }

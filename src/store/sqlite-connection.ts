@@ -12,7 +12,10 @@ import { StoreError, StoreRemovedError } from "./store.ts"
  */
 const sqlite = process.getBuiltinModule("node:sqlite")
 
-/** An open database of the newest version. All methods are synchronous and throw {@link StoreError}. */
+/**
+ * An open database of the newest version. All methods are synchronous. If the database fails, they throw {@link
+ * StoreError}.
+ */
 export interface SqliteConnection {
   /** The database, for preparing statements. Execute the statements within {@link run}. */
   readonly database: DatabaseSync
@@ -84,7 +87,7 @@ export function openReadOnlyConnection(
       if (kind === "foreign" || version !== migrations.length)
         throw new StoreError(
           `The read-only database ${path} does not have the current version (${migrations.length}) of the tables, and cannot be updated. ` +
-            "Copy its directory to a writable place, and set TACKLE_DATA_DIR to the copy.",
+            "Copy its directory to a writable location, and set TACKLE_DATA_DIR to the copy.",
         )
       return { connection: connect(path, database, busyMs), isCurrent: isShared || !hasLog }
     })
@@ -231,13 +234,16 @@ const meanings: Record<number, string> = {
   11: "is damaged. Move it away (keep it, because some data may be recoverable) and start again; a new database is created.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another directory.",
-  19: "refused a change: it belongs to a session or message that is not stored.",
+  19: "refused a change, because the session or message of the change is not stored.",
   26: "is not a database. Move it away and start again; a new database is created.",
 }
 
 const busy = 5
 
-/** Converts an error from an operation on the database at `path` to a {@link StoreError}. Keeps Tackle's own errors. */
+/**
+ * Converts an error from an operation on the database at `path` to a {@link StoreError}. Returns Tackle's own errors
+ * unchanged.
+ */
 function sqliteError(path: string, error: unknown): TackleError {
   if (TackleError.isInstance(error)) return error
   const code = primaryCode(error)

@@ -3,7 +3,7 @@ import { type RequestAnswer, type StoredRequest, withAnswer } from "../schema/re
 import { currentTime } from "../util/time.ts"
 import { parse } from "./rows.ts"
 
-/** Access to the request table, with prepared statements. See the methods of `Store`. */
+/** Reads and writes the request table, with prepared statements. See the methods of `Store`. */
 export interface RequestTable {
   open(request: StoredRequest): void
   list(): StoredRequest[]
@@ -15,7 +15,7 @@ export interface RequestTable {
   removeStale(): void
 }
 
-/** Creates the access to the table. `isLeased` returns true while the lease of a request has not ended. */
+/** Prepares the statements. `isLeased` returns true while the lease of a request has not ended. */
 export function createRequestTable(
   database: DatabaseSync,
   isLeased: (request: StoredRequest) => boolean,

@@ -7,7 +7,7 @@ export interface SqliteTenants {
   leased(tenant: string): string[]
   /** Stores the usage of a request. Call this within a transaction. */
   addUsage(usage: UsageRecord): void
-  /** Returns the usage. Omits the number of running sessions. */
+  /** Returns the usage of a tenant, without the number of running sessions. */
   usage(tenant: string, day: number): Omit<TenantUsage, "running">
 }
 

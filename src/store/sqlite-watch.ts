@@ -45,8 +45,8 @@ export function createSqliteWatch(
   let last: unknown
 
   /**
-   * Returns the number of the last commit by another connection. If it cannot be read now, returns the last known
-   * number.
+   * Returns the number of the last commit by another connection. If the number cannot be read now, returns the last
+   * known number.
    */
   function read(): unknown {
     try {

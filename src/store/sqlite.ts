@@ -49,8 +49,8 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
 
 /**
  * Opens a database whose file or directory cannot be written, without recovering the sessions of killed runs. Writes
- * throw. `isCurrent` is false if the latest changes cannot be read. Throws `StoreError` for a database that is missing
- * or of another version.
+ * throw. `isCurrent` is false if the latest changes cannot be read. Throws `StoreError` if the database is missing or
+ * has another version.
  */
 export async function openReadOnlySqliteStore(path: string): Promise<{ store: Store; isCurrent: boolean }> {
   const { connection, isCurrent } = openReadOnlyConnection(path, 5000)

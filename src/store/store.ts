@@ -67,7 +67,7 @@ export interface CurrentInputs {
 
 /**
  * A change outside the history of a session: a request was stored or answered, the lease was released, or its holder
- * was asked to stop. A listener that receives undefined must assume any of these.
+ * was asked to stop. A listener that receives undefined must assume that any of these happened.
  */
 export interface ControlChange {
   sessionID: string
@@ -97,7 +97,8 @@ export interface SearchHit {
 /** Options for a commit. */
 export interface CommitOptions {
   /**
-   * Whether the commit is on disk when the promise resolves. Takes 0.1 to 10 ms, depending on the disk. Default: false.
+   * Whether the commit must be on disk when the promise resolves. This takes 0.1 to 10 ms, depending on the disk.
+   * Default: false.
    */
   durable?: boolean
   /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
@@ -125,7 +126,7 @@ export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
 export interface Mail {
   /**
    * Sends ASCII texts of up to 7,900 characters each to the engines that listen to an address. The texts arrive in
-   * order, and after the notification of every earlier commit. Throws {@link StoreError}.
+   * order, and after the notification of every earlier commit. Throws {@link StoreError} if the database fails.
    */
   send(address: string, texts: readonly string[]): Promise<void>
   /**
@@ -150,7 +151,10 @@ export interface MessagePage {
 /** An engine that uses a session, and the engine's process. */
 export interface LeaseHolder extends ProcessIdentity {
   id: string
-  /** True if the engine belongs to a worker. Other workers continue its sessions, so `Store.recover` leaves them. */
+  /**
+   * True if the engine belongs to a worker. Other workers continue its sessions, so `Store.recover` skips these
+   * sessions.
+   */
   isWorker?: boolean
   /** Name of the machine. */
   host?: string
@@ -233,7 +237,10 @@ export class LeaseLostError extends StoreError {
   }
 }
 
-/** Thrown when a stored message or part cannot be read. `row` names it. Other sessions are not affected. */
+/**
+ * Thrown when a stored message or part cannot be read. `row` names the message or part. Other sessions are not
+ * affected.
+ */
 export class DamagedRowError extends StoreError {
   constructor(row: string, sessionID: string, reason: string) {
     super(
@@ -251,7 +258,8 @@ export class DamagedRowError extends StoreError {
 export interface Store {
   /**
    * Applies all changes in order, or none of them. Returns a sequence number for each change. The numbers of a session
-   * start at 1 and have no gaps. Changes of grants have the number 0. Throws {@link StoreError}.
+   * start at 1 and have no gaps. Changes of grants have the number 0. Throws {@link StoreError} if the changes cannot
+   * be stored.
    */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<number[]>
   /** Returns the sequence number of the session's last change, or 0 if the session does not exist. */
@@ -275,9 +283,9 @@ export interface Store {
   watchControl(listener: (change?: ControlChange) => void): () => void
   /**
    * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
-   * `decide` throws, nothing is stored. Calls `decide` again if the inputs change meanwhile. A new input with `seq` 0
-   * receives the number of this change. Returns the stored inputs with their sequence numbers. Throws
-   * {@link LeaseLostError} if the lease of the options has ended, and {@link StoreError} if the session does not exist.
+   * `decide` throws, nothing is stored. Calls `decide` again if the inputs change in the meantime. A new input with
+   * `seq` 0 receives the number of this change. Returns the stored inputs with their sequence numbers. Throws {@link
+   * LeaseLostError} if the lease of the options has ended, and {@link StoreError} if the session does not exist.
    */
   updateInputs(
     sessionID: string,
@@ -294,8 +302,8 @@ export interface Store {
   /**
    * Returns the sessions that contain all words of a query, newest first. Searches titles, texts of the user and the
    * model, names of attached files, and arguments of calls, but not outputs. The last word may be the beginning of a
-   * word. Any text is a valid query. The result for a query without words is empty. The first search takes longer,
-   * because it indexes the stored texts.
+   * longer word. Any text is a valid query. The result for a query without words is empty. The first search takes
+   * longer, because it indexes the stored texts.
    */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
   /**
@@ -311,8 +319,8 @@ export interface Store {
   /**
    * Leases the session to `holder`, unless another holder that is alive has the lease. A holder in SQLite or memory is
    * alive while its process runs. A new lease ends the earlier one, even one of the same holder. Atomic across
-   * processes. Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant of the
-   * limit already has as many leases.
+   * processes. Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant has
+   * already reached the limit.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**

@@ -50,8 +50,8 @@ export class TenantLimitError extends TackleError {
   constructor(tenant: string, limit: keyof TenantLimits, maximum: number, now: number = Date.now()) {
     const isDaily = limit === "tokensPerDay" || limit === "costPerDay"
     const problem = {
-      sessions: `runs ${maximum} sessions at once`,
-      queued: `has ${maximum} waiting inputs`,
+      sessions: `already runs ${maximum} sessions`,
+      queued: `already has ${maximum} waiting inputs`,
       tokensPerDay: `has used all ${maximum} of today's tokens`,
       costPerDay: `has spent today's budget of $${maximum}`,
     }[limit]
