@@ -24,7 +24,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
 }
 
 /**
- * Removes the values that the schema rejects and returns the problems. For files of other programs, in which problems
+ * Removes the values that the schema rejects and returns the problems. Used for files of other programs, whose problems
  * are not fatal.
  */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {

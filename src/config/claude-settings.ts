@@ -3,6 +3,7 @@ import type { Action, Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { displayPath, isInside } from "../util/paths.ts"
+import { counted } from "../util/words.ts"
 import { toolOf } from "./claude.ts"
 import { type Location, projectLevels } from "./location.ts"
 import { readSmallFile } from "./small-file.ts"
@@ -10,8 +11,8 @@ import { readSmallFile } from "./small-file.ts"
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
-   * The rules of `permissions.ask` and `permissions.deny`. The rules can only restrict. Each rule covers at least what
-   * the original rule covers in Claude Code.
+   * The rules of `permissions.ask` and `permissions.deny`. The rules can only restrict. Each rule applies to all calls
+   * to which the original rule applies in Claude Code.
    */
   rules: Rule[]
   /** One line for each file with settings that Tackle does not use. */
@@ -51,7 +52,7 @@ function readSettings(path: string, base: string, { home, worktree }: Location):
   }
 }
 
-/** A settings file, and the directory that its relative paths start from. */
+/** A settings file, and the base directory of its relative paths. */
 interface SettingsFile {
   path: string
   base: string
@@ -65,7 +66,9 @@ function translatePermissions(permissions: unknown, file: SettingsFile): ClaudeS
     // The last matching rule decides, so `deny` rules must come after `ask` rules, regardless of the order in the file.
     if (key === "deny" || key === "ask") continue
     unused.push(
-      Array.isArray(value) ? `${value.length} ${key}; write them as rules under \`permission\` instead` : key,
+      Array.isArray(value)
+        ? `${key} with ${counted(value.length, "entry", "entries")}; write rules under \`permission\` instead`
+        : key,
     )
   }
   for (const action of ["ask", "deny"] as const) {
@@ -111,8 +114,8 @@ function commandPatterns(detail: string): string[] {
 
 /**
  * Translates a pattern in the syntax of gitignore. `//` starts an absolute path, `~/` a path in the home directory, and
- * `/` a path in the directory of the settings. A name without `/` matches in every directory. A wildcard matches `/`
- * too, so the result can cover more.
+ * `/` a path in the directory of the settings. A name without `/` matches in every directory. A wildcard also matches
+ * `/`, so the result can match more paths.
  */
 function pathPatterns(detail: string, base: string): string[] | undefined {
   if (detail.startsWith("!")) return undefined

@@ -99,7 +99,8 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
 }
 
 /**
- * Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` all its tools.
+ * Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` becomes
+ * `server_*`.
  */
 export function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]

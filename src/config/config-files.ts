@@ -91,8 +91,8 @@ function markdownIn(
 }
 
 /**
- * Lists the absolute paths to watch for changes to agents, commands and skills, whether or not they exist. Typically
- * returns a few dozen paths and the contents of these directories.
+ * Lists the absolute paths to watch for changes to agents, commands and skills, whether or not they exist. Includes the
+ * contents of existing directories. Typically returns a few dozen paths.
  */
 export function definitionPaths(location: Location): string[] {
   const directories = [
@@ -106,8 +106,8 @@ export function definitionPaths(location: Location): string[] {
 }
 
 /**
- * Lists every `SKILL.md` in order of increasing precedence: the user's, then the project's from the worktree root down.
- * The order within each level is Claude Code, `.agents`, OpenCode, Tackle.
+ * Lists every `SKILL.md` in order of increasing precedence: the user's files, then the project's files from the
+ * worktree root down. The order within each level is Claude Code, `.agents`, OpenCode, Tackle.
  */
 export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])
@@ -135,7 +135,10 @@ function userFolders(location: Location): string[] {
   return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
 }
 
-/** Lists the skill directories of the project. Excludes the user's own if the home directory is the worktree. */
+/**
+ * Lists the skill directories of the project. Excludes the user's own directories if the home directory is the
+ * worktree.
+ */
 function projectFolders(location: Location): string[] {
   const names = [
     ...foreignFolders,

@@ -19,7 +19,8 @@ export interface EnabledSetting {
 
 /**
  * Lists everything that a config file would enable, in file order but with rules first. Does not omit, shorten or
- * substitute anything, because the user decides whether to trust it. Throws `ConfigError` if the text cannot be parsed.
+ * substitute anything, because the user decides whether to trust the file. Throws `ConfigError` if the text cannot be
+ * parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
   const { rest, rules } = takeRules((await parseConfig(path, text)).tree)

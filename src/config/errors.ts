@@ -16,8 +16,8 @@ export interface Problem {
 }
 
 /**
- * Thrown for config files that cannot be used. The message has one line per problem, in the form `file:line:column:
- * problem and how to fix it`.
+ * Thrown if config files cannot be used. The message has one line per problem, in the form `file:line:column: problem
+ * and how to fix it`.
  */
 export class ConfigError extends UsageError {
   readonly problems: readonly Problem[]

@@ -5,8 +5,8 @@ import { type Location, projectLevels, userDirectory } from "./location.ts"
 import { filterEntries, type ObjectNode } from "./node.ts"
 
 /**
- * Lists the instruction files that are used without being named in a config: the user's, then one per directory from
- * the worktree root down to the working directory. Returns absolute paths, nearest last.
+ * Lists the instruction files that are used without being named in a config: the user's file, then one file per
+ * directory from the worktree root down to the working directory. Returns absolute paths, nearest last.
  */
 export function instructionFiles(location: Location): string[] {
   const files = [
@@ -56,7 +56,7 @@ const instructionNames = [
 ]
 
 /**
- * Claude Code's file with a user's private instructions for a project. It follows the shared file in the same
+ * Claude Code's file with a user's private instructions for a project. Tackle uses it after the shared file in the same
  * directory.
  */
 const privateName = "CLAUDE.local.md"
@@ -91,8 +91,8 @@ export function instructionsDirectory(file: string): string {
 }
 
 /**
- * Keeps the files that an untrusted project may name: Markdown and text files inside its worktree after links are
- * resolved. Any other entry could send the user's files or a web page to the model.
+ * Removes the instructions that an untrusted project may not name. Only Markdown and text files that are inside its
+ * worktree after links are resolved remain. Any other entry could send the user's files or a web page to the model.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,

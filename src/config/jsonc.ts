@@ -3,8 +3,9 @@ import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
 
 /**
- * Parses JSON with comments, trailing commas and a byte order mark. Empty text results in an empty object. Throws
- * {@link ConfigError} with the position of the first error and what was expected there.
+ * Parses JSON with comments, trailing commas and a byte order mark. Empty text results in an empty object. If the text
+ * is invalid, throws {@link ConfigError} with the position of the first error and a description of what was expected
+ * there.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
   const parse = await loadJsonc()

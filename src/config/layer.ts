@@ -141,7 +141,9 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   })
 }
 
-/** Keeps what an untrusted project's file may set: rules, and instructions inside the project. */
+/**
+ * Removes everything that an untrusted project's file may not set. Rules, and instructions inside the project, remain.
+ */
 function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {
@@ -180,7 +182,7 @@ function sectionOf([first]: Path): string {
   return String(first)
 }
 
-/** Checks a file of another program. Removes what Tackle does not support and warns about it. */
+/** Checks a file of another program. Removes unsupported settings and warns about them. */
 function lenient(
   tree: ObjectNode,
   problems: readonly Problem[],

@@ -58,7 +58,10 @@ export interface LoadedConfig {
   warnings: string[]
   /** Warnings about problems in an untrusted project's Tackle files, which are ignored until the project is trusted. */
   typos: string[]
-  /** Notes about unused fields of Markdown agents and commands, one line each. Most concern files of other programs. */
+  /**
+   * Notes about unused fields of Markdown agents and commands, one line each. Most notes concern files of other
+   * programs.
+   */
   notes: { file: string; text: string }[]
   /**
    * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` like {@link
@@ -71,9 +74,9 @@ export interface LoadedConfig {
 
 /**
  * Reads and merges all config files. Objects merge by key. Lists replace each other, except `instructions` and
- * `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` for all files that
- * cannot be read or parsed, incomplete formatters, and unknown keys and wrong types in Tackle's own files. In
- * OpenCode's files, unknown keys and wrong types cause warnings.
+ * `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` if files cannot be
+ * read or parsed, formatters are incomplete, or Tackle's own files contain unknown keys or wrong types. In OpenCode's
+ * files, unknown keys and wrong types cause warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)
@@ -369,7 +372,7 @@ function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) =>
 
 /**
  * Returns a problem for each unknown formatter that lacks settings. Expects the merged config, because one file may
- * complete a formatter of another.
+ * complete a formatter of another file.
  */
 function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value

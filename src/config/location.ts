@@ -63,8 +63,8 @@ export interface ConfigDirectory {
 }
 
 /**
- * Lists the existing config directories in order of increasing precedence: the user's, then `.opencode` and `.tackle`
- * from the worktree root down to the working directory.
+ * Lists the existing config directories in order of increasing precedence: the user's directories, then `.opencode` and
+ * `.tackle` from the worktree root down to the working directory.
  */
 export function configDirectories(location: Location): ConfigDirectory[] {
   return possibleConfigDirectories(location).filter(({ path }) =>

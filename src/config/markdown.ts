@@ -15,7 +15,7 @@ export interface ParsedMarkdown {
 /**
  * Parses a Markdown agent or command into the equivalent config: `{agent: {name: {…, prompt}}}` or `{command: {name:
  * {…, template}}}`. A `name` field takes precedence over the path. Returns undefined if the path is not that of an
- * agent or command. Throws {@link ConfigError}.
+ * agent or command. Throws {@link ConfigError} if the file is invalid.
  */
 export function parseMarkdown(path: string, text: string): ParsedMarkdown | undefined {
   const found = markdownDefinition(path)
@@ -66,7 +66,7 @@ function takeName(
   const name = given?.value.kind === "scalar" ? given.value.value : given ? undefined : byPath
   const position = given?.position ?? fields.position
   if (typeof name !== "string" || !isMarkdownName(name)) {
-    const what = given ? "name: it" : `the file's name "${byPath}"`
+    const what = given ? "the name" : `the file's name "${byPath}"`
     throw new ConfigError([
       {
         position,

@@ -9,7 +9,7 @@ import { parseToml } from "./toml.ts"
 
 /**
  * Parses a config file of any format into a tree of Tackle's own shape, with notes about omitted fields. Throws
- * `ConfigError`.
+ * `ConfigError` if the text cannot be parsed.
  */
 export async function parseConfig(
   path: string,

@@ -31,7 +31,7 @@ export type CaseResult = { passed: true } | { passed: false; explanation: Explan
 
 /**
  * Parses one JSON object per line. Skips empty lines and ignores unknown keys. `file` is the name that rules and errors
- * show. Throws {@link ConfigError} with all problems, sorted by line.
+ * show. If any line is invalid, throws {@link ConfigError} with all problems, sorted by line.
  */
 export async function readPermissionCases(text: string, file: string): Promise<PermissionCase[]> {
   const parse = await loadJsonc()
@@ -99,7 +99,7 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
   const found = section && !effective ? readRules(section.value, "rules") : { rules: [], problems: [] }
   if (!section)
     fail(
-      '"rules" is missing: write the rules as under `permission` in a config file, {} for none, or "effective" for the rules of the directory.',
+      '"rules" is missing: write rules in the format of `permission` in a config file, {} for no rules, or "effective" for the rules of the directory.',
     )
   for (const problem of found.problems) fail(problem.text, problem.position.column)
 

@@ -87,11 +87,11 @@ export interface TrustContent {
   read: FileReader
 }
 
-/** Maximum number of included files, so that a hostile config cannot delay the start. */
+/** Maximum number of included files, so that a hostile config cannot delay startup. */
 const maxFiles = 64
 
 /**
- * Reads each included file once. The hash covers the absence of a missing or unreadable file, so trust ends when the
+ * Reads each included file once. The hash also records which files are missing or unreadable, so trust ends when such a
  * file appears.
  */
 export async function readTrustContent(
@@ -144,8 +144,8 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
 type PluginLocation = Location & { dataDirectory: string }
 
 /**
- * Lists the directories to search for a package that a config file names: the user's, then the project's if the file
- * belongs to the project.
+ * Lists the directories to search for a package that a config file names: the user's directories, then the project's
+ * directories if the file belongs to the project.
  */
 export function packageDirectories(
   location: PluginLocation,

@@ -153,7 +153,7 @@ function readExamples(
     if (!expected.success || value.kind !== "array" || texts.length !== items.length) {
       const text = expected.success
         ? "expected a list of strings"
-        : 'expected "allow", "ask" or "deny" as key'
+        : 'expected "allow", "ask" or "deny" as the key'
       problems.push({ position, text: `${path}.${key}: ${text}.` })
       return []
     }

@@ -126,7 +126,7 @@ const ToolSearchSection = z.lazy(() =>
       .nonnegative()
       .optional()
       .describe(
-        "Maximum total size of tool definitions in bytes. Above it, tools are deferred (default 65536)",
+        "Maximum total size of tool definitions in bytes; if they are larger, tools are deferred (default 65536)",
       ),
   }),
 )
@@ -198,7 +198,7 @@ const sections = {
     z
       .record(z.string().regex(/^([\w.-]{1,64}|\*)$/), TenantSection)
       .describe(
-        "Limits by tenant, for sessions of tokens with a tenant; * applies to all others. Not read from a project",
+        "Limits by tenant, for sessions that belong to a tenant; * applies to all other tenants. Ignored in the config of a project",
       ),
   subagent: () => SubagentSection.describe("Limits of the task tool"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
@@ -213,12 +213,12 @@ const sections = {
   pass_environment: () =>
     z
       .array(z.string().min(1))
-      .describe("Environment variables to pass to commands even though they contain a key"),
+      .describe("Environment variables to pass to commands even if they contain a key"),
   shell: () =>
     z.string().describe("Shell that runs commands (default: bash if it is installed, otherwise sh)"),
   sandbox: () =>
     SandboxSetting.describe(
-      "Sandbox for commands: auto uses a sandbox if one is available (default), require refuses to run commands without a sandbox, off never uses a sandbox. An object sets the mode, and allow: auto to run commands in the sandbox without asking",
+      "Sandbox for commands: auto uses a sandbox if one is available (default), require refuses to run commands without a sandbox, off never uses a sandbox. An object sets the mode; allow: auto runs commands in the sandbox without permission requests",
     ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>

@@ -6,8 +6,8 @@ import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./small-file.ts"
 
 /**
- * Reads an included file by its absolute path. Returns undefined if the file does not exist. Throws if it cannot be
- * read.
+ * Reads an included file by its absolute path. Returns undefined if the file does not exist. Throws if the file cannot
+ * be read.
  */
 export type FileReader = (path: string) => SmallFile | undefined
 

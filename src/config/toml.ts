@@ -4,7 +4,8 @@ import type { ConfigEntry, ConfigNode, ObjectNode, Path } from "./node.ts"
 
 /**
  * Parses TOML into the same kind of tree as JSON. Scans the text for positions and for the order of keys such as `"1"`,
- * which the library does not provide. Throws {@link ConfigError} with the position of the error.
+ * which the library does not provide. If the text is invalid, throws {@link ConfigError} with the position of the
+ * error.
  */
 export async function parseToml(source: string, file: string): Promise<ObjectNode> {
   const { parse, TomlError } = await import("smol-toml")

@@ -92,7 +92,7 @@ test("reports in doctor which files and settings of .claude are used and which a
   for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])
     expect(taken).toContain(what)
   expect(taken).toContain(
-    "Not used: .claude/settings.json: permissions (3 allow; write them as rules under `permission` instead), " +
+    "Not used: .claude/settings.json: permissions (allow with 3 entries; write rules under `permission` instead), " +
       "env (NODE_ENV), hooks (PostToolUse), enableAllProjectMcpServers",
   )
   expect(stdout).toMatch(/! agents .*test-writer\.md.*sonnet/)

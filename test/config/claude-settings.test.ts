@@ -80,7 +80,7 @@ test("lists what it does not use", () => {
   const { home, project } = place
   const { unused } = readClaudeSettings({ directory: project, worktree: project, home, environment: {} })
   expect(unused).toEqual([
-    '.claude/settings.json: permissions (1 allow; write them as rules under `permission` instead, defaultMode, deny "Foo(x)", deny "Read(!a)", deny 7)',
+    '.claude/settings.json: permissions (allow with 1 entry; write rules under `permission` instead, defaultMode, deny "Foo(x)", deny "Read(!a)", deny 7)',
     expect.stringMatching(/^\.claude\/settings\.local\.json: not valid JSON/),
   ])
 })

@@ -109,7 +109,7 @@ describe("Tackle's own files are strict", () => {
     ["bad YAML", agent("description: a: b"), /a\.md:2:14: invalid YAML/],
     ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: aliases/],
     ["a list", agent("- a"), /a\.md:2:1: .*expected fields/],
-    ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must consist of/],
+    ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: the name must consist of/],
     ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
   ]
   test.for(problems)("%s", async ([, text, message]) => {

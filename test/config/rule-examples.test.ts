@@ -68,7 +68,7 @@ test("accepts the same shape in TOML", async () => {
 test.each([
   [{ allow: "git status" }, "expected a list of strings"],
   [{ allow: [1] }, "expected a list of strings"],
-  [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as key'],
+  [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as the key'],
   [["x"], 'expected an object that maps "allow", "ask" or "deny" to lists'],
 ])("rejects examples of the form %j", async (examples, text) => {
   place.write(user, gitRule(examples))
