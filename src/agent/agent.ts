@@ -5,7 +5,7 @@ import type { Rule, Ruleset } from "../schema/permission.ts"
 export interface Agent {
   name: string
   description: string
-  /** `primary` talks to the user, `subagent` is started by another agent, `all` does both. */
+  /** `primary`: the agent talks to the user. `subagent`: another agent starts the agent. `all`: both are possible. */
   mode: "primary" | "subagent" | "all"
   /** The first part of the system prompt. */
   prompt: string

@@ -98,7 +98,7 @@ interface Waiting {
   settle(answers: QuestionAnswers | undefined): void
 }
 
-/** Throws `UsageError` if the answers do not fit the questions. */
+/** Throws `UsageError` if the answers do not match the questions. */
 export function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
   if (answers.length !== questions.length)
     throw new UsageError(
@@ -106,6 +106,8 @@ export function checkAnswers(questions: readonly Question[], answers: QuestionAn
     )
   questions.forEach(({ question, multiple }, index) => {
     if (!multiple && (answers[index]?.length ?? 0) > 1)
-      throw new UsageError(`The question "${question}" takes one answer, not ${answers[index]?.length}.`)
+      throw new UsageError(
+        `The question "${question}" allows only one answer, but ${answers[index]?.length} were given.`,
+      )
   })
 }

@@ -7,7 +7,7 @@ export interface TimeLimit {
   readonly signal: AbortSignal
   /** Starts the clock. */
   start(): void
-  /** Runs `work` with the clock stopped, such as while the user answers a question. */
+  /** Runs `work` with the clock stopped, for example while the user answers a question. */
   outside<T>(work: () => Promise<T>): Promise<T>
   /** Stops the clock permanently. */
   end(): void
@@ -77,7 +77,7 @@ export function createTimeLimit(
 
 /** Tracks the time that a call spends waiting for the user. Parallel waits count once. */
 export interface UserWaits {
-  /** Runs `work`. The time from its call to `begin` until it ends counts as waiting for the user. */
+  /** Runs `work`. The time from the call to `begin` until `work` ends counts as waiting for the user. */
   during<T>(work: (begin: () => void) => Promise<T>): Promise<T>
   /** Returns the total waiting time in milliseconds, including a wait in progress. */
   total(): number

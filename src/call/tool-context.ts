@@ -22,7 +22,10 @@ export interface ContextHooks {
   wasAsked(): boolean
 }
 
-/** Creates the context of one call. It contains the capabilities of the run that tools from this source may use. */
+/**
+ * Creates the context of one call. The context contains the capabilities of the run that tools from this source may
+ * use.
+ */
 export function createToolContext(prepared: PreparedCall, step: Step, hooks: ContextHooks): ToolContext {
   const { call, tool } = prepared
   const { active, messageID } = step

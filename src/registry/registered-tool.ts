@@ -29,7 +29,7 @@ export interface ToolScope {
   mode: InitAgent["mode"]
   policy: Policy
   /**
-   * Tools that cannot work here regardless of the rules, with the reason, such as the depth limit or no user to ask.
+   * Tools that cannot work here regardless of the rules, each with the reason, for example that no user can be asked.
    */
   unavailable?: Readonly<Record<string, string>>
 }

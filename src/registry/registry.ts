@@ -15,14 +15,13 @@ import {
   type ToolScope,
 } from "./registered-tool.ts"
 
-/** Holds all tools and selects those to offer to an agent and model. */
+/** Contains all tools, and selects the tools to offer to an agent and model. */
 export interface Registry {
   /** Returns all ids in the order in which tools are offered. */
   ids(): string[]
   get(id: string): RegisteredTool | undefined
   /**
-   * Returns the id of the tool that a call names: the tool with this id, or otherwise the tool with this alias, if only
-   * one tool has it.
+   * Returns the id of the tool that a call names: the tool with this id, or otherwise the only tool with this alias.
    */
   idOf(name: string): string | undefined
   /**
@@ -33,10 +32,11 @@ export interface Registry {
   /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
   /**
-   * Returns why the rules or the config make an existing tool unavailable. Undefined for other tools and unknown names.
+   * Returns the reason why the rules or the config make a tool unavailable. Returns undefined if they do not, or if the
+   * name is unknown.
    */
   unavailableReason(name: string, scope: ToolScope): string | undefined
-  /** Returns all tools, with the reason for those that are not offered. */
+  /** Returns all tools. A tool that is not offered includes the reason. */
   list(scope: ToolScope): Promise<ToolListing[]>
   /** Returns the tools that the last listing omitted, with the reasons. */
   problems(): readonly RegistryProblem[]

@@ -114,10 +114,10 @@ export const FileChange = z.object({
   after: FileVersion.optional(),
   /**
    * Reason why the change cannot be undone. `mixed` means that another program changed the file between two changes of
-   * the turn, and `unstored` that the old content could not be stored, such as on a full disk.
+   * the turn, and `unstored` that the old content could not be stored, for example because the disk was full.
    */
   fixed: z.enum(["too-large", "mixed", "unstored"]).optional(),
-  /** Topmost directory that the turn created for the file or removed with it. */
+  /** Topmost directory that the turn created for the file or removed with the file. */
   directory: z.string().optional(),
   /** Whether undo skipped this file. If so, redo skips it too. */
   left: z.boolean().optional(),
@@ -159,7 +159,8 @@ export const CompactionPart = z.object({
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
   /**
-   * Files that the session read or wrote before. Absent if they can be derived only from the results of the calls.
+   * Files that the session read or wrote before the summary. Absent if they can be derived only from the results of the
+   * calls.
    */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),

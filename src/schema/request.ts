@@ -16,7 +16,7 @@ export type RequestAnswer =
 
 /** A request that the store keeps, so that every process can show and answer it. */
 export interface StoredRequest {
-  /** The request. Once answered, it omits details that only the user needed for the decision. */
+  /** The request. After the answer, it omits details that only the user needed for the decision. */
   asked: WaitingRequest
   /** Id of the engine that waits for the answer. */
   holder: string

@@ -3,8 +3,8 @@ import { currentTime } from "../util/time.ts"
 import { ModelRef } from "./message.ts"
 
 /**
- * Where a session works, and how to rebuild it on another machine. Recorded when the session is created, if other
- * machines can read the contents of changed files.
+ * Where a session works, and how to rebuild its worktree on another machine. Recorded when the session is created, if
+ * other machines can read the contents of changed files.
  */
 export const Workspace = z.object({
   /** Name of the machine. */
@@ -15,7 +15,7 @@ export const Workspace = z.object({
     .object({
       /** URL of the remote for HTTP or SSH, without a password. */
       remote: z.string(),
-      /** Newest commit on a branch of the remote that the worktree contained. */
+      /** Newest commit of the worktree that is on a branch of the remote. */
       commit: z.string(),
       /** Number of later commits, which the remote does not contain. */
       unpushed: z.number(),

@@ -69,8 +69,8 @@ export const ToolStateCompleted = z.lazy(() =>
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
 /**
- * State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. `raw` is
- * the text of arguments that are not a JSON object, as the model wrote it. `input` is then empty.
+ * State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. If the
+ * arguments are not a JSON object, `raw` is their text as the model wrote it, and `input` is empty.
  */
 export const ToolStateError = z.lazy(() =>
   z.object({
