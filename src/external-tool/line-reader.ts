@@ -7,7 +7,7 @@ export interface LineReader {
 }
 
 /**
- * Limits for the standard output of one call, in bytes. They are high enough for several pictures as data URLs. Line
+ * Limits for the standard output of one call, in bytes. They are high enough for several images as data URLs. Line
  * breaks count toward the total but not toward the length of a line.
  */
 export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }

@@ -17,8 +17,8 @@ import { ExternalToolError } from "./protocol.ts"
 /**
  * Copies a program and the pinned files in its directory and subdirectories, and returns the path of the copy. The
  * bytes are checked against their hashes after reading, so later changes to the original have no effect. An existing
- * copy is replaced if it differs. Throws {@link ExternalToolError} for a file that changed since it was trusted, and
- * for a relative interpreter path.
+ * copy is replaced if it differs. Throws {@link ExternalToolError} if a file has changed since it was trusted, or if
+ * the interpreter path is relative.
  */
 export function privateCopy(path: string, pinned: PinnedFiles, copies: string): string {
   const program = realPath(path)

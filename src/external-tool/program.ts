@@ -34,8 +34,8 @@ export interface ProgramHost {
 }
 
 /**
- * Starts the program or its private copy in a new process group. Throws `SpawnError`, `PipeError` and
- * `ExternalToolError`.
+ * Starts the program or its private copy in a new process group. Throws `SpawnError` or `PipeError` if the program
+ * cannot be started, and `ExternalToolError` if the private copy cannot be made.
  */
 export async function startProgram(
   { path, pinned, host }: Program,
@@ -58,7 +58,7 @@ export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exit code ${code}` : `the signal ${signal}`
 }
 
-/** Keeps the end of a program's stderr. */
+/** Stores the end of a program's output to stderr. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
   /** Returns the kept output with terminal control characters applied. Empty if nothing was written. */

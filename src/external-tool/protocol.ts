@@ -77,8 +77,8 @@ const HostLine = z.discriminatedUnion("type", [
 export type HostLine = z.infer<typeof HostLine>
 
 /**
- * Encodes a line, including the line break. Throws `ZodError` for an invalid line, such as arguments that are not an
- * object.
+ * Encodes a line, including the line break. Throws `ZodError` if the line is invalid, for example if the arguments are
+ * not an object.
  */
 export function encodeLine(line: HostLine): string {
   return `${JSON.stringify(HostLine.parse(line))}\n`

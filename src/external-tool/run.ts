@@ -33,7 +33,8 @@ type Outcome =
 /**
  * Makes one call to the program and returns its result. All of its processes have ended when the promise settles.
  * Throws the signal's reason if the call is aborted, and a `PermissionError` if a permission that the program requests
- * is refused. Throws {@link ExternalToolError} for an `error` line, an invalid line and an exit without a result.
+ * is refused. Throws {@link ExternalToolError} if the program writes an `error` line or an invalid line, or exits
+ * without a result.
  */
 export async function runProgram(
   program: Program,
@@ -56,7 +57,7 @@ export async function runProgram(
     return false
   }
 
-  /** Handles a line. Returns false to stop reading. */
+  /** Processes a line from the program. Returns false to stop reading. */
   function take(line: ToolLine, number: number): boolean {
     switch (line.type) {
       case "metadata":

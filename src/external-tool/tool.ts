@@ -13,8 +13,8 @@ import { runProgram } from "./run.ts"
 const defaultTimeoutMs = 120_000
 
 /**
- * Creates a tool from a program. Runs the program with `--describe`, so it must be trusted. Throws `ExternalToolError`,
- * `SpawnError`, and `TypeError` for an invalid tool id.
+ * Creates a tool from a program. Runs the program with `--describe`, so it must be trusted. Throws `SpawnError` if the
+ * program cannot be started, `ExternalToolError` if its manifest is invalid, and `TypeError` if the tool id is invalid.
  */
 export async function externalTool(program: Program, describeLimitMs?: number): Promise<Info> {
   const {
@@ -33,7 +33,8 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 
 /**
  * Returns a schema that validates arguments against the JSON Schema. Models receive the JSON Schema unchanged. Rejects
- * unknown keys unless the JSON Schema allows them. Throws {@link ExternalToolError} for an unsupported JSON Schema.
+ * unknown keys unless the JSON Schema allows them. Throws {@link ExternalToolError} if the JSON Schema is not
+ * supported.
  */
 function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }

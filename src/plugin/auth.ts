@@ -45,7 +45,8 @@ export interface PageStep {
   instructions: string
   method: "auto" | "code"
   /**
-   * Completes the sign-in. `code` is the user's code, which the method `code` requires. Throws `UsageError` on failure.
+   * Completes the sign-in. `code` is the user's code, which the method `code` requires. Throws `UsageError` if the
+   * sign-in fails.
    */
   finish(code?: string): Promise<StoredAuth>
 }
@@ -117,7 +118,7 @@ export async function openSignInPage(
   const step = await asSignIn(label, async () => authorize?.(inputs))
   const { url, instructions, method, callback } = isRecord(step) ? step : {}
   if (typeof url !== "string" || typeof callback !== "function")
-    throw new UsageError(`The plugin's method "${label}" returned no page.`)
+    throw new UsageError(`The plugin's method "${label}" returned no sign-in page.`)
   return {
     url,
     instructions: typeof instructions === "string" ? instructions : "",

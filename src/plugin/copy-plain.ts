@@ -5,7 +5,7 @@ const maxDepth = 100
 
 /**
  * Copies arrays and plain objects. Other values, such as functions in a provider's options, are kept unchanged. Throws
- * `TypeError` for circular data.
+ * `TypeError` if the data is circular or nested too deeply.
  */
 export function copyPlain<T>(value: T, depth = 0): T {
   if (depth > maxDepth) throw new TypeError("it is circular or nested too deeply")

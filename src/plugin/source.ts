@@ -55,7 +55,8 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
 
 /**
  * Finds a package in the first directory whose `node_modules` contains it. Does not install packages. Throws
- * `UsageError` for an invalid name, and for a missing package, with the command that installs it.
+ * `UsageError` if the name is invalid or the package is missing. If it is missing, the message contains the command
+ * that installs it.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
   const found = findPackageRoot(spec, directories)

@@ -53,7 +53,7 @@ export interface ModelServerOptions {
   script: Script
   /** Ids that `GET /v1/models` lists. Default: `m`. A request may name any other model. */
   models?: string[]
-  /** Further protocols. */
+  /** Additional protocols. */
   formats?: WireFormat[]
 }
 

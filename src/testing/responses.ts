@@ -40,7 +40,7 @@ function outputItems(reply: Reply, asked: Asked): Item[] {
   return [...thoughts, ...texts, ...calls]
 }
 
-/** Returns a reasoning item. Empty text gives an item without a summary, as for models that hide their reasoning. */
+/** Returns a reasoning item. If the text is empty, the item has no summary, as for models that hide their reasoning. */
 function reasoning(index: number, text: string) {
   return {
     type: "reasoning" as const,

@@ -127,7 +127,7 @@ test("gets tokens from a page, with or without a code of the user", async () => 
       method(async () => ({})),
       {},
     ),
-  ).rejects.toThrow("returned no page")
+  ).rejects.toThrow("returned no sign-in page")
 })
 
 test("stores a key as given or as the plugin derives it", async () => {
