@@ -77,7 +77,7 @@ describe("structured answers by a tool", () => {
     const said = engine.server.requests[1]?.body.messages.at(-1)
     expect(said).toMatchObject({
       role: "user",
-      content: expect.stringMatching(/missing: it is not JSON\. Call final_answer.*\n\{"type":"object"/),
+      content: expect.stringMatching(/invalid: it is not JSON\. Call final_answer.*\n\{"type":"object"/),
     })
   })
 
