@@ -142,7 +142,7 @@ function applyConfig(
   return result
 }
 
-/** Keeps the tools of existing agents, even if a plugin removes the setting. */
+/** Restores the `tools` setting of existing agents, even if a plugin has changed or removed it. */
 function withBounds(
   changed: Readonly<Record<string, AgentConfig>>,
   before: Readonly<Record<string, AgentConfig>>,

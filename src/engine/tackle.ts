@@ -221,7 +221,7 @@ export interface Tackle {
    */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
-  /** Returns the ids of all providers: known providers, and those from the config and from plugins. */
+  /** Returns the ids of all providers: known providers, and providers from the config and from plugins. */
   providers(): string[]
   /** Returns the sign-in methods that plugins offer for providers, in the order of the plugins. */
   signIns(): AuthHook[]

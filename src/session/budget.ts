@@ -88,7 +88,7 @@ export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   return sum / 1_000_000
 }
 
-/** Token counts of zero. */
+/** Token counts that are all zero. */
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
 /** Returns the sum of the usage of several runs. */

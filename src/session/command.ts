@@ -161,7 +161,7 @@ export interface PromptOwner {
 
 /**
  * Returns the agent and model for a command. A model given with the prompt takes precedence over the model of the
- * command. Throws `UsageError` for an unknown agent.
+ * command. Throws `UsageError` if the agent is unknown.
  */
 export function promptOwner(
   { command, model: chosen }: { command?: CommandCall; model?: string },

@@ -312,7 +312,7 @@ async function contextSections(
   return sections
 }
 
-/** Returns true for a message that the user wrote, as opposed to Tackle. */
+/** Returns true for a message that the user, and not Tackle, wrote. */
 function isRequest({ message, parts }: MessageWithParts): boolean {
   return message.role === "user" && parts.some((part) => part.type === "text" && !part.synthetic)
 }

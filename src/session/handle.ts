@@ -26,7 +26,7 @@ export class SessionBusyError extends TackleError {
   }
 }
 
-/** Thrown when a method is called after the engine was closed. */
+/** Thrown when a method is called after the engine has been closed. */
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
@@ -42,7 +42,7 @@ export class EngineClosedError extends TackleError {
 /** Options of a prompt, such as attachments and limits. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
-  /** Interrupts the run when it aborts. All parts are completed before the run ends. */
+  /** Interrupts the run when the signal aborts. All parts are completed before the run ends. */
   signal?: AbortSignal
   /** Overrides the step limit of the agent. At least 1. */
   maxSteps?: number
@@ -140,7 +140,7 @@ export interface SessionInputs {
 /** Activity of a session. `waiting` means that it waits for the reply to a permission request or a question. */
 export type SessionStatus = "idle" | "running" | "waiting"
 
-/** Gives access to one session: its inputs, prompts, messages, compaction and undo. */
+/** Access to one session: its inputs, prompts, messages, compaction and undo. */
 export interface SessionHandle {
   readonly id: string
   info(): Session
@@ -216,7 +216,7 @@ export interface SessionHandle {
 export interface WorkOptions {
   /** True if the process that ran the session may have ended before the run was complete. */
   continues: boolean
-  /** Stops the work when it fires. */
+  /** Stops the work when the signal fires. */
   signal: AbortSignal
 }
 

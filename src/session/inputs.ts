@@ -126,7 +126,7 @@ export function createInputQueue({
   bus: Bus
   sessionID: string
   holder: LeaseHolder
-  /** Returns the lease of the current run. Claims need it. */
+  /** Returns the lease of the current run, which is required for claims. */
   lease?: () => Lease | undefined
   /**
    * Requests a worker for an admitted input. The request is part of the input's transaction if the store supports this.

@@ -17,8 +17,8 @@ export class SessionHeldError extends TackleError {
 }
 
 /**
- * Holds the exclusive right to write to a session while `work` runs. Without this right, another engine could mistake
- * running calls for calls that a crash left open. A lease whose holder is not alive is ignored.
+ * Runs `work` with a lease: the exclusive right to write to the session. Without this right, another engine could
+ * mistake running calls for calls that a crash left open. A lease whose holder is not alive is ignored.
  *
  * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
  * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
@@ -59,7 +59,7 @@ interface Use {
   holder: LeaseHolder
 }
 
-/** Holds the leases of several sessions while `work` runs. See {@link withLease}. */
+/** Runs `work` with the leases of several sessions. See {@link withLease}. */
 export function withLeases<T>(
   { store, sessionIDs, holder }: { store: Store; sessionIDs: readonly string[]; holder: LeaseHolder },
   work: () => Promise<T>,

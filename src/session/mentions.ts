@@ -48,7 +48,7 @@ export interface MentionPlace {
   servers: readonly string[]
 }
 
-/** Returns, without surrounding punctuation, the words that start with `@` but do not refer to anything. */
+/** Returns the words that start with `@` but do not refer to anything, without the `@` and surrounding punctuation. */
 function unknownMentions(text: string, place: MentionPlace): string[] {
   const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]

@@ -90,7 +90,7 @@ export function createRecorder({
   const streaming = new Map<string, Part>()
 
   function note(entries: readonly Entry[]): void {
-    // Earlier deltas are announced before this change, later ones after it.
+    // Earlier deltas are announced before this change, and later deltas after it.
     const earlier = deltas.take(
       entries.flatMap(({ change }) => (change?.kind === "part" ? [change.part.id] : [])),
     )

@@ -40,7 +40,7 @@ export interface Prompt {
    */
   said: readonly Said[]
   options: PromptOptions
-  /** Interrupts the run when it aborts. */
+  /** Interrupts the run when the signal aborts. */
   signal: AbortSignal
   /**
    * Returns the time in milliseconds since the start of the run, excluding the time spent waiting for the user.

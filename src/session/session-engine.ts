@@ -66,7 +66,7 @@ export interface SessionEngine extends Engine {
   /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
   agent(name: string): Agent
   /**
-   * Keeps agents and skills up to date with their files. `follow` reloads changed files. It is cheap if no file has
+   * Reloads agents and skills when their files change. `follow` reloads changed files, and is cheap if no file has
    * changed. `changedLately` returns true if files have recently changed.
    */
   definitions: { follow(): Promise<void>; changedLately(): boolean }

@@ -26,7 +26,7 @@ export type SessionEvent = TackleEvent | StreamReset
 export interface EventStreamOptions {
   /** Sequence number of the last event that the reader knows. Default: the number of the session's last change. */
   after?: number
-  /** Ends the stream when it aborts. */
+  /** Ends the stream when the signal aborts. */
   signal?: AbortSignal
   /**
    * Maximum number of events that wait for the reader. If more events wait, the stream ends with a reset. Default:

@@ -55,7 +55,7 @@ export interface SessionAgent extends ActiveAgent {
   isCurrent(): boolean
 }
 
-/** Returns the tools that an agent is offered after this history, by id. */
+/** Returns the tools that are offered to an agent after this history, by id. */
 export function offeredTools(
   active: SessionAgent,
   history: readonly MessageWithParts[],

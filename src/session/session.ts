@@ -382,7 +382,7 @@ interface QueuedPrompt {
   /** Returns the texts, or rejects with {@link NothingToRun}. */
   read(): Promise<Said[]>
   options: PromptOptions
-  /** Interrupts the run when it fires. */
+  /** Interrupts the run when the signal fires. */
   signal: AbortSignal
   /** Whether the prompt runs only if no other engine is using the session. */
   ifFree?: boolean

@@ -17,7 +17,7 @@ export interface RequestBoardOptions {
 interface Shared {
   request: WaitingRequest
   deliver(answer: RequestAnswer): void
-  /** Starts to store the request when it fires. */
+  /** Timer that starts to store the request. */
   timer: NodeJS.Immediate
   /** Resolves when the request has been stored, or could not be stored. Undefined until storing begins. */
   storing?: Promise<void>

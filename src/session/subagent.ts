@@ -106,7 +106,9 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
       throw new UnknownTaskError(`This session has no task ${sessionID}. Omit task_id to start a new task.`)
     const own = child.info().agent
     if (own !== agent.name)
-      throw new UnknownTaskError(`Task ${sessionID} belongs to the subagent ${own}, not to ${agent.name}.`)
+      throw new UnknownTaskError(
+        `Task ${sessionID} belongs to the subagent ${own}, not to ${agent.name}. Set subagent_type to ${own}, or omit task_id to start a new task.`,
+      )
     return child
   }
 }

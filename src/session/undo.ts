@@ -8,8 +8,9 @@ import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
 
 /**
- * Undoes the last turns whose file changes have not been undone, or redoes the turn that was undone last. Throws
- * `UsageError` if no such turn exists, and `UndoRefusedError` if files have changed since the turn.
+ * Undoes the last turn whose file changes have not been undone, or several turns with `through`. A redo restores the
+ * turn that was undone last. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files have changed
+ * since the turn.
  */
 export async function undoTurn(
   conversation: Conversation,

@@ -126,7 +126,7 @@ export function createPostgresWriter(
   let tail: Promise<void> = Promise.resolve()
   /** Resolves when the writes of a session so far are done. Never rejects. */
   const tails = new Map<string, Promise<void>>()
-  /** The last transaction: its start, and the sessions that wrote. */
+  /** The start of the last transaction, and the sessions that it changed. */
   let last = { start: 0, sessions: new Set<string>() }
   const statement = `SELECT * FROM ${schema}.commit_shared($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 

@@ -296,14 +296,14 @@ function quoted(name: string): string {
   return `"${name}"`
 }
 
-/** Names the database without its user and password. */
+/** Returns a description of the database that contains neither the user nor the password. */
 function describe({ url, schema }: Pick<ConnectionOptions, "url" | "schema">): string {
   const { host, pathname, searchParams } = new URL(withHost(url))
   const where = searchParams.get("host") ?? host
   return `the database ${pathname.slice(1) || "(default)"} on ${where} (schema ${schema})`
 }
 
-/** Returns the URL with a host. The URL of a Unix socket may have no host, which the parser does not accept. */
+/** Returns the URL with a host. The URL of a Unix socket may have no host, but the parser requires one. */
 function withHost(url: string): string {
   return url.replace(/^(\w+:\/\/[^@/]*@?)\//, "$1localhost/")
 }

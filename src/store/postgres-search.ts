@@ -52,7 +52,7 @@ export function createPostgresSearch(
           [sessionID, message_id, part_id, words],
         )
       }
-      // Stores the number that belongs to these rows. The next search indexes later changes.
+      // Stores the number of the last of these changes. The next search indexes later changes.
       const seq = Math.max(...rows.map((row) => Number(row.seq)))
       await run(`UPDATE ${schema}.search_progress SET seq = $2 WHERE session_id = $1`, [sessionID, seq])
     })

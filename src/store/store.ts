@@ -335,8 +335,8 @@ export interface Store {
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
-   * Returns the sessions of workers whose leases have expired. With `sessionID`, looks only at this session. Absent in
-   * stores that one machine uses.
+   * Returns the sessions of workers whose leases have expired. With `sessionID`, checks only this session. Absent in
+   * stores that only one machine can use.
    */
   abandoned?(sessionID?: string): Promise<AbandonedSession[]>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
@@ -365,7 +365,7 @@ export interface Store {
    * if the request is not stored, or ended without an answer because its lease has ended. Atomic across processes.
    */
   answerRequest(id: string, answer: RequestAnswer): Promise<StoredRequest | undefined>
-  /** Short messages between the engines that use the store. Absent in stores that one machine uses. */
+  /** Short messages between the engines that use the store. Absent in stores that only one machine can use. */
   mail?: Mail
   /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>
