@@ -10,7 +10,7 @@ import type { PreparedCall } from "./prepare.ts"
 
 /** Options for waiting for the reply to a request. */
 export interface AskOptions {
-  /** Withdraws the request when it aborts. */
+  /** Withdraws the request when the signal aborts. */
   signal: AbortSignal
   /** Called before the user is asked, so that the user can already see the call. */
   announce?: (() => Promise<void>) | undefined

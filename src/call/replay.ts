@@ -34,8 +34,8 @@ export function runOrReplay(
 }
 
 /**
- * Runs a call during a replay, but gives the model the recorded output, because the new output may differ in details
- * such as the duration of a subagent.
+ * Runs a call during a replay, but passes the recorded output to the model, because the new output may differ in
+ * details such as the duration of a subagent.
  */
 async function workAndRecall(
   step: Step,

@@ -202,8 +202,8 @@ function textIn(node: ConfigNode | undefined): string | undefined {
 
 /**
  * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. `${NAME}` becomes
- * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Keeps values of any other shape, which the check
- * rejects.
+ * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Values of any other shape remain unchanged, and
+ * the check rejects them.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")

@@ -64,8 +64,8 @@ export interface LoadedConfig {
    */
   notes: { file: string; text: string }[]
   /**
-   * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` like {@link
-   * loadConfig}.
+   * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` in the same cases
+   * as {@link loadConfig}.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
   /** Ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */

@@ -137,7 +137,7 @@ const known: ReadonlySet<string> = new Set([
 ] satisfies (keyof Hooks)[])
 
 /**
- * Returns the hooks under Tackle's names, and the names of unsupported hooks. Throws `TypeError` for an invalid hook.
+ * Returns the hooks under Tackle's names, and the names of unsupported hooks. Throws `TypeError` if a hook is invalid.
  */
 function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
   const hooks: Record<string, unknown> = {}

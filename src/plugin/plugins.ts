@@ -45,7 +45,7 @@ export interface PluginsOptions {
    * Modules that plugins can import without installing them. `file` applies to plugin files, and `package` to packages.
    */
   aliases: { file: ModuleAliases; package: ModuleAliases }
-  /** Runs a plugin's code, and attributes errors that escape it to the plugin. */
+  /** Runs a plugin's code, and attributes errors that escape the code to the plugin. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   onFailure(error: PluginFailedError): void
   /** Called once for each distinct message about ignored plugin output. */
@@ -125,8 +125,8 @@ export interface HookedRequest {
 }
 
 /**
- * Lets the plugins decide a request. If a plugin fails, an allowed request becomes `ask`, because the plugin might have
- * denied the request. Throws the signal's reason if the signal aborts.
+ * Returns the decision of the plugins on a request. If a plugin fails, an allowed request becomes `ask`, because the
+ * plugin might have denied the request. Throws the signal's reason if the signal aborts.
  */
 async function decideByPlugins(
   plugins: PluginHost,

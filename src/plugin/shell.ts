@@ -50,7 +50,7 @@ class ShellFailedError extends TackleError {
   readonly exitCode: number
   constructor(command: string, { stdout, stderr, exitCode }: ShellOutput) {
     const said = stderr.toString().trim().slice(-500)
-    super(`"${command}" ended with ${exitCode}${said === "" ? "" : `: ${said}`}`, {
+    super(`"${command}" ended with exit code ${exitCode}${said === "" ? "" : `: ${said}`}`, {
       code: "plugin.shell",
       recoverable: true,
     })
@@ -70,7 +70,7 @@ interface ShellSettings {
   nothrow?: boolean
 }
 
-/** Maximum output of a command, in bytes. A command that exceeds it is killed. */
+/** Maximum output of a command, in bytes. A command that exceeds this limit is killed. */
 const maxOutputBytes = 32 * 1024 * 1024
 
 /** Creates a `$` function. Commands run in `/bin/sh` with closed standard input. */

@@ -58,7 +58,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     }
   }
 
-  /** Keeps the last tools if a folder becomes unreadable during a run. */
+  /** Returns the last tools, with a problem, if a folder becomes unreadable during a run. */
   function keepLast(error: unknown): LoadedTools {
     if (!found) throw error
     const message = errorMessage(error)

@@ -53,7 +53,7 @@ type InitScope = Pick<ToolScope, "agent" | "mode" | "policy">
 /** Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for it. */
 const defaultInitLimitMs = 10_000
 
-/** Throws `TypeError` for an invalid definition. */
+/** Throws `TypeError` if the definition is invalid. */
 function checkDefinition(definition: unknown): void {
   const { description, parameters, execute } = isRecord(definition) ? definition : {}
   if (typeof description !== "string" || description.trim() === "")

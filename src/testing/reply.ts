@@ -22,13 +22,13 @@ export interface ScriptedUsage {
 /**
  * A defect of an answer on the wire. For an answer that is not streamed, "event" means the body.
  * - `hang`: the request is accepted and never answered.
- * - `hang-mid`: half of the events, then silence on an open connection.
- * - `cut`: half of the events, then the connection closes before the end of the body.
+ * - `hang-mid`: half of the events are sent, and the connection stays open.
+ * - `cut`: half of the events are sent, and the connection closes before the end of the body.
  * - `reset`: the connection is reset before the first byte.
  * - `garbage`: one event in the middle is not JSON.
  * - `half-event`: the body ends in the middle of an event.
  * - `no-finish`: the body ends before the finish reason, the usage and `[DONE]`.
- * - `html`: an HTML page, as from a proxy, with status 200 unless `status` is set.
+ * - `html`: the answer is an HTML page, as from a proxy, with status 200 unless `status` is set.
  */
 export type Fault = "hang" | "hang-mid" | "cut" | "reset" | "garbage" | "half-event" | "no-finish" | "html"
 
@@ -87,7 +87,7 @@ export function pieces(text: string, size = text.length): string[] {
   return cut
 }
 
-/** Returns the scripted usage of a reply, or a quarter of the bytes. */
+/** Returns the scripted usage of a reply. Default: a quarter of the number of bytes. */
 export function usageOf(reply: Reply, requestBytes: number): ScriptedUsage {
   if (reply.usage) return reply.usage
   const said = (reply.text ?? "") + (reply.reasoning ?? "") + (reply.calls ?? []).map(argumentsText).join("")
