@@ -60,11 +60,14 @@ export async function readBody(incoming: IncomingMessage, { maxBodyBytes }: Guar
   for await (const chunk of arriving) {
     bytes += chunk.length
     if (bytes > maxBodyBytes) {
-      throw new GatewayError(`The body is longer than ${maxBodyBytes} bytes.`, {
-        status: 413,
-        label: "body_too_large",
-        headers: { connection: "close" },
-      })
+      throw new GatewayError(
+        `The body is longer than ${maxBodyBytes} bytes. Send a shorter history or smaller files.`,
+        {
+          status: 413,
+          label: "body_too_large",
+          headers: { connection: "close" },
+        },
+      )
     }
     chunks.push(chunk)
   }

@@ -57,7 +57,10 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {
-  return new TimeoutError(`The upstream sent nothing for ${limitMs / 1_000} s (--timeout).`, limitMs)
+  return new TimeoutError(
+    `The upstream sent nothing for ${limitMs / 1_000} s. If it needs more time, increase --timeout.`,
+    limitMs,
+  )
 }
 
 /** Returns the body with an idle timeout. Comments and empty events of a stream do not reset the timeout. */

@@ -9,7 +9,7 @@ export type LanguageModel = LanguageModelV4
 /** The history in the format of the provider interface. */
 export type ModelPrompt = LanguageModelV4Prompt
 
-/** The wire format of a provider. `convert.ts` and `quirks.ts` implement the differences. */
+/** The wire format of a provider. `history-to-prompt.ts` and `quirks.ts` implement the differences. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
 
 /** The properties of a model that are known without a request. */

@@ -103,7 +103,7 @@ function* scan({ source, tools, openings, output, quotations }: Scan): Reading<v
     `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
     "g",
   )
-  /** The position of the first held call. */
+  /** The context of the first held call. */
   let position = { announced: false, ownLine: false }
 
   function emitText(end: number): void {

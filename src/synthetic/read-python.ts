@@ -89,7 +89,7 @@ function callsOf(
       return { ok: false, reason: found.reason, unknown }
     }
     if (input === undefined)
-      return { ok: false, reason: `gives ${call.name} more values than it has parameters` }
+      return { ok: false, reason: `contains more values than the tool ${call.name} has parameters` }
     calls.push({ tool: found.tool, input: JSON.stringify(input), repaired: found.repaired })
   }
   return { ok: true, calls }

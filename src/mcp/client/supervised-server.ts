@@ -51,7 +51,7 @@ export interface SupervisedServer {
    * needed. Returns a function that stops watching and can reject with `McpCallError`.
    */
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
-  /** Returns the reason why the last refresh failed. */
+  /** Returns the reason why the last refresh failed, or undefined if the refresh succeeded. */
   problem(): string | undefined
   /** Ends the server and all processes that it started. Abort the signal before this call. */
   end(): Promise<void>
@@ -70,7 +70,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   let known: readonly Tool[] = []
   let has: McpConnection["has"] = { tools: false, resources: false, prompts: false }
   let problem: string | undefined
-  /** Start times in milliseconds since the epoch, oldest first. */
+  /** Times of the starts within the last `withinMs`, as returned by `performance.now()`, oldest first. */
   let starts: number[] = []
   const watches = createResourceWatches(connection, () => (running?.alive() ? running : undefined))
 
@@ -115,7 +115,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
       const minutes = restarts.withinMs / 60_000
       throw new McpServerError(
         server.id,
-        `it was started ${count} times within ${minutes} minutes and is not restarted for now. ${problem ?? ""}`.trim(),
+        `it was started ${count} times within ${minutes} minutes, so Tackle does not start it again yet. ${problem ?? ""}`.trim(),
       )
     }
     starts.push(performance.now())
