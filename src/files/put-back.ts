@@ -74,7 +74,7 @@ export interface UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoOutcome {
   files: RestoredFile[]
-  /** Files that were not changed because the caller allowed it with `others` or `skip`. */
+  /** Files that were not changed. The caller allowed this with `others` or `skip`. */
   refused: RefusedFile[]
   /** The changes to pass to {@link putBack} to reverse this operation. */
   changes: FileChange[]

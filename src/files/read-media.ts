@@ -103,7 +103,7 @@ export async function fitPicture(
   }
 }
 
-/** Returns undefined if `sharp` is not installed next to Tackle, or does not support this platform. */
+/** Returns `sharp`, or undefined if `sharp` is not installed next to Tackle or does not support this platform. */
 async function loadSharp(): Promise<Sharp | undefined> {
   try {
     return (await import("sharp")).default

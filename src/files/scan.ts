@@ -61,7 +61,8 @@ export interface Scan {
 
 /**
  * Scans every file below `root` that the search tools do not ignore. Does not read files that are unchanged since
- * `known`. Does not follow links, and skips the directory `leaveOut`. Throws system errors for the root directory.
+ * `known`. Does not follow links, and skips the directory `leaveOut`. Throws the system error if the root directory
+ * cannot be read.
  */
 export async function scanTree(
   root: string,

@@ -23,7 +23,7 @@ export type TrackTemporary = (file: TemporaryFile) => TrackedTemporary
 
 /** The record of a temporary file. */
 export interface TrackedTemporary {
-  /** Removes the record. Call it after the file was removed, renamed or left to the user. */
+  /** Removes the record. Call this function after the file has been removed, renamed or left to the user. */
   done(): void
   /** Reports that the file cannot be removed. Keeps the record, so that Tackle tries again at a later start. */
   failed(error: unknown): void

@@ -18,7 +18,7 @@ export interface WalkEntry {
 /**
  * Yields all entries below a directory, level by level. Sorts each directory by name, with subdirectories first. Skips
  * `.git`, ignored paths, and entries for which `skips` returns true. Does not follow links. Throws the signal's reason
- * if the signal aborts, and system errors for the root directory.
+ * if the signal aborts, and the system error if the root directory cannot be read.
  */
 export async function* walk(
   root: string,

@@ -22,7 +22,8 @@ export interface BoundsRequest {
   /** Files and directories of the engine that commands cannot change. */
   guarded: readonly string[]
   /**
-   * The user's config directories. Commands cannot change them, and cannot create a missing one inside the worktree.
+   * The user's config directories. Commands cannot change these directories, and cannot create a missing config
+   * directory inside the worktree.
    */
   configDirectories: readonly string[]
   /**

@@ -196,7 +196,7 @@ function sameLocation(written: string, real: string, scope: ResolvedScope): bool
   return relative(scope.worktree, written) === relative(scope.realWorktree, real)
 }
 
-/** Returns the absolute path, preceded by the path relative to the root if it is inside the root. */
+/** Returns the absolute path, preceded by the path relative to the root if the path is inside the root. */
 function spellings(path: string, root: string): string[] {
   return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
 }

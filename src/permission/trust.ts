@@ -20,7 +20,10 @@ import {
  * repository do not inherit trust.
  */
 export interface Trust {
-  /** A message for the user that explains why the trust file cannot be used. While it is set, nothing is trusted. */
+  /**
+   * A message for the user that explains why the trust file cannot be used. While this message is set, nothing is
+   * trusted.
+   */
   readonly problem: string | undefined
   /**
    * Checks the items. `changed` lists the items that are new or have changed since they were trusted. `trusted` is true

@@ -123,7 +123,7 @@ const loadWord = 0x20
 const answer = 0x06
 const jumpIfEqual = 0x15
 
-/** Opcodes and jumps of the comparisons. Each jumps to the verdict that follows, or skips it. */
+/** Opcodes and jumps of the comparisons. Each comparison jumps to the verdict that follows, or skips the verdict. */
 const comparisons = {
   equal: { code: jumpIfEqual, yes: 0, no: 1 },
   different: { code: jumpIfEqual, yes: 1, no: 0 },
@@ -146,7 +146,8 @@ function instructions(step: Step): Instruction[] {
 }
 
 /**
- * Encodes each instruction as a `struct sock_filter`: two bytes of code, one byte for each jump, four bytes of operand.
+ * Encodes each instruction as a `struct sock_filter`: two bytes of code, one byte for each jump, and four bytes of
+ * operand.
  */
 function assemble(steps: readonly Step[]): Buffer {
   const all = steps.flatMap(instructions)

@@ -67,8 +67,8 @@ function isPlainTool(value: unknown): value is PlainTool {
 }
 
 /**
- * Returns the parameters of a plain tool. Fields that are not zod schemas are JSON Schema: the model receives them
- * unchanged, and its arguments are not validated.
+ * Returns the parameters of a plain tool. Fields that are not zod schemas are JSON Schema: the model receives these
+ * fields unchanged, and the arguments of calls are not validated.
  */
 function parametersOf(args: Record<string, unknown>): Pick<Definition, "parameters" | "jsonSchema"> {
   const fields = Object.entries(args)

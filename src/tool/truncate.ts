@@ -66,7 +66,7 @@ export function describeCut(output: string, size: TextSize, full: FullText): Tru
   return metadata
 }
 
-/** An output that exceeds the limits. If it is long, only its beginning and end are in memory. */
+/** An output that exceeds the limits. If the output is long, only its beginning and end are in memory. */
 export interface CutSource {
   /** The beginning of the text, or the whole text. */
   head: string

@@ -163,7 +163,8 @@ function footer(page: TextPage, offset: number, encoding: TextEncoding): string 
 }
 
 /**
- * Returns the path with links resolved. If that fails, returns the path unchanged, and opening it reports the error.
+ * Returns the path with links resolved. If that fails, returns the path unchanged, and opening the path reports the
+ * error.
  */
 function resolved(path: string): string {
   try {

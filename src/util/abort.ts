@@ -69,7 +69,9 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** Settles like `promise`, or resolves to undefined after `ms`. Does not stop the work behind the promise. */
+/**
+ * Settles like `promise`, or resolves to undefined after `ms` milliseconds. Does not stop the work behind the promise.
+ */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, ms, undefined)

@@ -17,7 +17,7 @@ export interface FollowedFiles<T> {
 
 /** The files to follow, and the function that reads them. */
 export interface FollowOptions<T> {
-  /** Returns absolute paths of files and directories. They may be missing. A change to any of them triggers a read. */
+  /** Returns absolute paths of files and directories, which may not exist. A change to any of them triggers a read. */
   watched(): readonly string[]
   /** Returns stamps of additional files, taken during the last read. */
   besides?(): Iterable<FileStamps>

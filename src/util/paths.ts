@@ -65,7 +65,10 @@ function followBehind(
   }
 }
 
-/** Returns undefined if the entry is missing. For a link to a missing target, returns the path of that target. */
+/**
+ * Returns the resolved entry, or undefined if the entry does not exist. For a link to a missing target, returns the
+ * path of that target.
+ */
 function entryAt(path: string, links: { left: number }): FollowedPath | undefined {
   if (!mayExist(path)) return undefined
   try {

@@ -9,7 +9,7 @@ export interface ProcessJournal {
    * idempotent.
    */
   add(tree: TreeIdentity | TreeIntent, sessionID?: string): () => void
-  /** Returns true while a process tree of the session, started by a running Tackle process, is recorded. */
+  /** Returns true while the journal contains a process tree of the session that a running Tackle process started. */
   isAtWork(sessionID: string): Promise<boolean>
   /** Removes all records that this process wrote. */
   clear(): void

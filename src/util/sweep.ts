@@ -45,7 +45,7 @@ interface Extent {
   writtenAt: number
 }
 
-/** Returns the total size and the latest write of a file or directory. Does not follow links. */
+/** Returns the total size and the time of the latest write of a file or directory. Does not follow links. */
 async function extentOf(path: string): Promise<Extent> {
   const found = await unlessMissing(lstat(path))
   if (!found) return { size: 0, writtenAt: 0 }

@@ -385,7 +385,7 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
   return bytes.toString("latin1", position, position + 4) === "link" ? undefined : { paths, submodules }
 }
 
-/** Reads a number with seven bits per byte. As in pack files, each additional byte adds one to the value so far. */
+/** Decodes a number with seven bits per byte. As in pack files, each additional byte adds one to the value so far. */
 function readOffset(bytes: Buffer, from: number): { value: number; next: number } {
   let next = from
   let byte = bytes.readUInt8(next++)

@@ -171,7 +171,7 @@ interface FindPart {
   prints: boolean
 }
 
-/** Reads the alternatives of an expression, up to a closing bracket, and removes them from the tokens. */
+/** Parses the alternatives of an expression, up to a closing bracket, and removes them from the tokens. */
 function readAlternatives(tokens: Token[]): FindPart[] {
   const alternatives: FindPart[] = []
   for (let more = true; more; ) {

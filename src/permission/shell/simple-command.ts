@@ -91,8 +91,8 @@ function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | un
 }
 
 /**
- * Reads a command such as `export`, `declare` or `unset`. Deny rules match its words. The effects of the command are
- * too broad for a narrow allow rule.
+ * Adds a command such as `export`, `declare` or `unset` to the plan. Deny rules match its words. The effects of the
+ * command are too broad for a narrow allow rule.
  */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
@@ -125,7 +125,7 @@ function assignmentWord(walk: Walk, { children }: ShellNode, at: Directories): W
   return { ...word, text: `${start}${word.text}`, span: `${start}${word.span}` }
 }
 
-/** Reads a test `[ … ]` that consists of plain words and operators. Returns false for other tests. */
+/** Adds a test `[ … ]` to the plan if the test consists of plain words and operators. Returns false for other tests. */
 export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean {
   const opening = node.children[0]?.type
   const words = opening === "[" || opening === "[[" ? testWords(node) : undefined

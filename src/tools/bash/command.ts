@@ -63,7 +63,7 @@ export async function startCommand(
 
 /** The reason why waiting for a command ended. */
 export type Ending =
-  /** The shell exited. `continues` is true if processes that it started are still running. */
+  /** The shell exited. `continues` is true if processes that the shell started are still running. */
   | { cause: "exit"; exit: Exit; continues: boolean }
   /** The process tree was killed. */
   | { cause: "timeout" | "abort" }
@@ -79,7 +79,7 @@ interface WaitLimits {
 
 /**
  * Time in milliseconds for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`.
- * It is short, because every command with a background process (`server &`) waits the full time.
+ * The time is short, because every command with a background process (`server &`) waits the full time.
  */
 const drainMs = 50
 const pollMs = 5

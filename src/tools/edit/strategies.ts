@@ -252,8 +252,8 @@ function findLeftOut(file: SearchedFile, { oldString }: Reading): Span[] {
 }
 
 /**
- * A block of lines in a file. For each line, `quoted` has the index of the old line, or undefined if the old text omits
- * it.
+ * A block of lines in a file. For each line, `quoted` contains the index of the old line, or undefined if the old text
+ * omits it.
  */
 export interface MarkedBlock {
   start: number

@@ -104,8 +104,8 @@ async function readable(
 }
 
 /**
- * Returns a function that reads the lines of a file inside the worktree. For a file outside the worktree, it returns
- * no lines, because permission to read the file was not requested.
+ * Returns a function that reads the lines of a file inside the worktree. For a file outside the worktree, the function
+ * returns no lines, because permission to read the file was not requested.
  */
 function createLineReader(worktree: string): (path: string) => readonly string[] {
   const known = new Map<string, readonly string[]>()

@@ -15,7 +15,7 @@ const tokens =
 const beforeExpression = /^(?:[{};,(!~]|\|\||&&|print|printf|return|in|else|do)?$/
 
 /**
- * Reads the script token by token. `>` compares in a pattern and within parentheses, but redirects in a `print`
+ * Checks the script token by token. `>` compares in a pattern and within parentheses, but redirects in a `print`
  * statement. Rejects scripts in which `/` could be either a division or the start of a regular expression.
  */
 function isPlainAwk(script: string): boolean {
@@ -53,7 +53,7 @@ const sedCommand = new RegExp(
 )
 const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y
 
-/** Reads one command after the other. One regular expression for all commands could backtrack for minutes. */
+/** Checks one command after the other. One regular expression for all commands could backtrack for minutes. */
 function isPlainSed(script: string): boolean {
   let position = script.length - script.trimStart().length
   const skip = (pattern: RegExp) => {
