@@ -106,8 +106,9 @@ export function definitionPaths(location: Location): string[] {
 }
 
 /**
- * Lists every `SKILL.md` in order of increasing precedence: the user's files, then the project's files from the
- * worktree root down. The order within each level is Claude Code, `.agents`, OpenCode, Tackle.
+ * Lists every `SKILL.md` in order of increasing precedence: the user's files, then the project's files. In both, the
+ * order is Claude Code, `.agents`, OpenCode, Tackle. For each of these, the project's directories are in order from the
+ * worktree root down.
  */
 export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])

@@ -6,7 +6,10 @@ import { requestOf } from "./record-fetch.ts"
 
 /** Replays a recorded run without sending requests or executing tools. */
 interface Replay {
-  /** Returns recorded answers. Rejects with `ProviderError` if a request differs from the recording. */
+  /**
+   * Returns recorded answers. Rejects with `ProviderError` if a request differs from the recording or has no recorded
+   * answer.
+   */
   fetch: typeof fetch
   /** Returns the recorded result of a call, or an error state if the recording does not contain the call. */
   result(call: {
