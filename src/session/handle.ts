@@ -48,7 +48,7 @@ export interface PromptOptions {
   maxSteps?: number
   /**
    * Maximum number of tokens, including subagents and excluding cache reads. After the step that reaches the maximum,
-   * the model gets one last step without calls, and the run ends.
+   * the model gets one last step without calls, and then the run ends.
    */
   maxTokens?: number
   /**
@@ -137,7 +137,9 @@ export interface SessionInputs {
   resume(): Promise<void>
 }
 
-/** Activity of a session. `waiting` means that it waits for the reply to a permission request or a question. */
+/**
+ * Activity of a session. `waiting` means that the session waits for the reply to a permission request or a question.
+ */
 export type SessionStatus = "idle" | "running" | "waiting"
 
 /** Access to one session: its inputs, prompts, messages, compaction and undo. */

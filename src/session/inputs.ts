@@ -41,9 +41,7 @@ export interface InputEdit {
   delivery?: Delivery
   /** New position among the pending inputs, from 0. A position after the end moves the input to the end. */
   position?: number
-  /**
-   * True holds the input: it is not delivered until `held` is set to false. Other edits do not change this property.
-   */
+  /** If true, the input is not delivered until `held` is set to false. Other edits do not change this property. */
   held?: boolean
 }
 

@@ -7,7 +7,7 @@ import { SessionBusyError } from "./handle.ts"
 import { choose } from "./inputs.ts"
 import { waitForLease } from "./lease.ts"
 
-/** The lock while one operation holds it. */
+/** A lock that one operation holds. */
 export interface HeldLock {
   /** Fires when the operation must stop. */
   stopped: AbortSignal
@@ -81,8 +81,8 @@ const nextRunMs = 1_000
 const retryMs = 200
 
 /**
- * Starts the queued runs of one session. `run` runs the next inputs, if any, and releases the lock. It returns false if
- * another engine uses the session, and rejects if the inputs could not be read.
+ * Starts the queued runs of one session. `run` runs the next inputs, if any, and releases the lock. `run` returns false
+ * if another engine uses the session, and rejects if the inputs could not be read.
  */
 export function createQueuedRuns(
   { engine, inputs, session: { id: sessionID } }: Conversation,

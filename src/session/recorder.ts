@@ -241,7 +241,7 @@ function entriesOf({ session, messages = [], created = false, parts = [], inputs
   ]
 }
 
-/** Text that streamed into one part. */
+/** Text that was streamed into one part. */
 interface Delta {
   partID: string
   field: "text" | "raw"

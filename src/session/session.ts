@@ -302,8 +302,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs.
-   * Stops the work if the lease is lost.
+   * Waits until the sessions of killed runs have been cleaned up, then runs `work` with the session's lease. Stops the
+   * work if the lease is lost.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the queued runs if another process has interrupted the session. */

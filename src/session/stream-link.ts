@@ -22,8 +22,9 @@ export interface LinkReceiver {
 /** Sends texts to other engines. */
 export interface LinkSender {
   /**
-   * Sends a text without line breaks. The first text to an address waits up to a second for the connection. Returns false
-   * if it cannot connect. Texts to one address arrive in order, and may be lost if the connection is lost.
+   * Sends a text without line breaks. The first text to an address waits up to a second for the connection. Returns
+   * false if the connection cannot be opened or was lost. Texts to one address arrive in order, and may be lost if the
+   * connection is lost.
    */
   send(to: LinkAddress, text: string): Promise<boolean>
   close(): void

@@ -91,7 +91,7 @@ export function createStreamRelay({
   /** Addresses of the engines that follow sessions. */
   const linksTo = new Map<string, LinkAddress>()
   let receiver: LinkReceiver | undefined
-  /** True while an event of another engine is published here. */
+  /** True while this engine publishes an event of another engine. */
   let isForeign = false
   const ends: (() => void)[] = []
   let isListening = false
@@ -186,7 +186,7 @@ export function createStreamRelay({
     })
   }
 
-  /** Announces to the other engines which sessions are followed here. */
+  /** Announces to the other engines which sessions this engine follows. */
   function announce(ids: readonly string[] = [...followed.keys()]): void {
     const link = receiver?.address
     for (let start = 0; start < ids.length; start += 100)

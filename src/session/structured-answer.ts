@@ -31,7 +31,7 @@ export interface StructuredAnswer {
   readonly format?: JsonSchema
   /** The tool to offer if the server does not support a format. */
   readonly tool?: OfferedTool
-  /** Judges a step by its parts. Must be called after each step. */
+  /** Returns the verdict on a step, based on its parts. Must be called after each step. */
   judge(parts: readonly Part[]): Verdict
   /** The answer as one line of JSON. Undefined until the model has given a valid answer. */
   readonly answer: string | undefined

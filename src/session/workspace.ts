@@ -274,7 +274,7 @@ async function restore(
       missing.push(`${path} is outside the worktree.`)
       continue
     }
-    // Git would run a restored hook or setting with its next command.
+    // The next git command would run a restored hook or setting.
     if (/(?:^|\/)\.git(?:\/|$)/i.test(relative(to, place))) {
       missing.push(`${relative(to, place)} belongs to git, so it was not restored.`)
       continue

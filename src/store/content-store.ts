@@ -61,7 +61,10 @@ export interface StoredContent {
   usedAt: number
 }
 
-/** Returns the contents to remove: those that are too old, and the least recently used ones beyond the size limit. */
+/**
+ * Returns the contents to remove: contents that are too old, and the least recently used contents beyond the size
+ * limit.
+ */
 export function beyondLimits<C extends StoredContent>(
   contents: readonly C[],
   { totalBytes, days }: ContentLimits,

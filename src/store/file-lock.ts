@@ -56,8 +56,8 @@ const sharedTimeoutMs = 60_000
 const pollMs = 2
 
 /**
- * Creates locks whose files are in the directory, which is created with the first lock. If the lock files cannot be
- * used, for example in a read-only directory, passes the first error to `onProblem` and then works without locks.
+ * Creates locks with files in `directory`. The first lock creates the directory. If the lock files cannot be used, for
+ * example in a read-only directory, passes the first error to `onProblem` and then works without locks.
  */
 export function createSharedLocks(directory: string, onProblem: (error: unknown) => void): SharedLocks {
   let usable = true

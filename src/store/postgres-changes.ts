@@ -36,7 +36,7 @@ export interface PostgresWriter {
   settled(sessionID?: string): Promise<void>
 }
 
-/** A lease to take. It expires after `ttl`, an interval. */
+/** A lease to take. `ttl` is the interval after which the lease expires. */
 interface Taking {
   sessionID: string
   holder: LeaseHolder
