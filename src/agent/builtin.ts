@@ -3,7 +3,7 @@ import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
 /**
- * Permissions of the agent `explore`. The last two permissions do not belong to tools: the general rules decide about
+ * Permissions of the agent `explore`. The last two permissions do not belong to tools, so the general rules apply to
  * them.
  */
 const forExploring = [

@@ -61,8 +61,8 @@ export interface Engine {
   /** The sandbox that the permission engine takes into account when it decides about commands. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
-   * Returns the directories that a session can read without asking: its spill files, its plan and the skills of its
-   * agent.
+   * Returns the directories that a session can read without a permission request: its spill files, its plan and the
+   * skills of its agent.
    */
   ownDirectories(session: RunSession, agent: Agent): string[]
   /** Reports an error that escaped from a tool's code, such as an exception in a timer. */

@@ -110,7 +110,8 @@ async function runAfter(
 }
 
 /**
- * Ends a call that cannot run. If the call repeats earlier calls, it counts as a refused loop without asking the user.
+ * Ends a call that cannot run. If the call repeats earlier calls, counts it as a refused loop and does not ask the
+ * user.
  */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {
   const { call, state, raw, error, reason } = invalid

@@ -42,7 +42,7 @@ export interface LoadedConfig {
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
-  /** Rules by agent, from a trusted project. They follow the user's rules and cannot override a deny. */
+  /** Rules by agent, from a trusted project. They follow the user's rules and cannot override a deny rule. */
   projectAgentPermission: Record<string, Rule[]>
   /** Rules by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
   environmentAgentPermission: Record<string, Rule[]>
@@ -73,10 +73,10 @@ export interface LoadedConfig {
 }
 
 /**
- * Reads and merges all config files. Objects merge by key. Lists replace each other, except `instructions` and
- * `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` if files cannot be
- * read or parsed, formatters are incomplete, or Tackle's own files contain unknown keys or wrong types. In OpenCode's
- * files, unknown keys and wrong types cause warnings.
+ * Reads and merges all config files. Objects merge by key. A later list replaces an earlier list, except for
+ * `instructions` and `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` if
+ * files cannot be read or parsed, formatters are incomplete, or Tackle's own files contain unknown keys or wrong types.
+ * In OpenCode's files, unknown keys and wrong types cause warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)
@@ -363,7 +363,7 @@ function toolsOf(tree: ObjectNode, name: string) {
   return entryOf(entryOf(entryOf(tree, "agent")?.value, name)?.value, "tools")
 }
 
-/** Replaces the object at a key. */
+/** Replaces the object at a key with the result of `change`. */
 function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) => ObjectNode): ObjectNode {
   return filterEntries(node, (entry) =>
     entry.key === key && entry.value.kind === "object" ? { ...entry, value: change(entry.value) } : entry,

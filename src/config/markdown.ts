@@ -51,7 +51,8 @@ function readFields(
   try {
     return parseYaml(yaml, position)
   } catch (error) {
-    // Other programs accept `description: Use it: like this`. It is invalid YAML, but existing files contain it.
+    // Other programs accept `description: Use it: like this`. This is invalid YAML, but existing files contain such
+    // lines.
     const loose = dialect === "tackle" ? undefined : looseFields(yaml, position)
     if (loose && error instanceof ConfigError) return loose
     throw error

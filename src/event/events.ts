@@ -29,15 +29,15 @@ export interface Refusal {
 }
 
 /**
- * The status of a run that ended. `limit` means the limit of steps, tokens, cost or time, or the third refused loop.
- * Refused calls do not fail a run.
+ * The status of a run that ended. `limit` means that the run reached its limit of steps, tokens, cost or time, or its
+ * third refused loop. Refused calls do not fail a run.
  */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
   "session.created": { session: Session }
   "session.updated": { session: Session }
-  /** Sent by the engine that deletes the session. It is the last event of the session. */
+  /** The last event of a session. Sent by the engine that deletes the session. */
   "session.deleted": { session: Session }
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }

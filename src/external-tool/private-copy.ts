@@ -93,7 +93,8 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
 }
 
 /**
- * Rejects a relative path after `#!`. The system resolves it from the working directory, which trust does not cover.
+ * Rejects a relative path after `#!`. The system resolves it in the working directory, whose files the user has not
+ * trusted.
  */
 function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []

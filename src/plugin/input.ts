@@ -35,7 +35,7 @@ export function createInput(name: string, options: PluginInputOptions): PluginIn
     project: { id: basename(worktree), worktree, vcs: "git", time: { created: 0 } },
     directory,
     worktree,
-    // No server exists at this URL. It is provided only because some plugins read it.
+    // No server exists at this URL. The input contains the URL only because some plugins read it.
     serverUrl: new URL(pathToFileURL(worktree).href),
     $: createShell({ cwd: directory, environment, signal, record }),
     experimental_workspace: {

@@ -121,7 +121,7 @@ function exportError(module: Record<string, unknown>, options: { alone: boolean 
 function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
   const name = basename(path, extname(path))
   return Object.entries(module).flatMap(([key, value]) => {
-    // Node adds the export `module.exports` to CommonJS modules. It is the same as the default export.
+    // Node adds the export `module.exports` to CommonJS modules. This export is the same as the default export.
     if (key === "module.exports") return []
     const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
     return tool ? [{ tool, source: { kind: "file", path } as const }] : []

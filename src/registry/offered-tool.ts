@@ -50,7 +50,9 @@ export function prepareOwn(tool: Info, scope: InitScope): Promise<OfferedTool> {
 /** The agent that a tool is prepared for. */
 type InitScope = Pick<ToolScope, "agent" | "mode" | "policy">
 
-/** Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for it. */
+/**
+ * Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for the preparation.
+ */
 const defaultInitLimitMs = 10_000
 
 /** Throws `TypeError` if the definition is invalid. */

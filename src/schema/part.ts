@@ -44,7 +44,7 @@ export const ToolPart = z.object({
   tool: z.string(),
   /**
    * Id of the call that made this call, such as a `batch` call. The result of that call contains the result of this
-   * one.
+   * call.
    */
   parentCallID: z.string().optional(),
   state: ToolState,

@@ -23,7 +23,7 @@ export type Rule = z.infer<typeof Rule>
 export type Ruleset = readonly Rule[]
 
 /**
- * The call that makes a request. `parent` is set in a subagent. It contains the `task` call and the name of the
+ * The call that makes a request. `parent` is set in a subagent, and contains the `task` call and the name of the
  * subagent.
  */
 export const CallReference = z.lazy(() =>

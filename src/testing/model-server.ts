@@ -69,9 +69,9 @@ export interface ModelServer {
 }
 
 /**
- * Starts an HTTP server that answers with scripted replies, streamed or not. It serves OpenAI's Chat Completions and
- * Responses APIs, and Anthropic's Messages API. Answers with status 400 or 404 and a text message if the script has
- * ended, the script throws, or the path is unknown. Providers do not retry these statuses.
+ * Starts an HTTP server that answers with scripted replies, streamed or not. The server supports OpenAI's Chat
+ * Completions and Responses APIs, and Anthropic's Messages API. Answers with status 400 or 404 and a text message if
+ * the script has ended, the script throws, or the path is unknown. Providers do not retry these statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, responses, messages, ...(options.formats ?? [])]
