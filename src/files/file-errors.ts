@@ -13,7 +13,7 @@ export class PathNotFoundError extends TackleError {
   }
 }
 
-/** Thrown if a path is a pipe, socket or device. Reading it could block or have side effects. */
+/** Thrown if a path is a pipe, socket or device. Reading such a file could block or have side effects. */
 export class SpecialFileError extends TackleError {
   readonly path: string
   constructor(path: string, kind: string) {

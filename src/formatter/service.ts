@@ -10,7 +10,7 @@ import { type RecordTree, SpawnError, startProcess } from "../util/process.ts"
 import type { FormatterConfig } from "./config.ts"
 import { configuredFormatters, type Formatter } from "./formatters.ts"
 
-/** The result of running one formatter. `problem` describes in one line why it failed or could not run. */
+/** The result of running one formatter. `problem` describes in one line why the formatter failed or could not run. */
 export interface FormatterRun {
   name: string
   /** Whether a process was started. If false, the file is unchanged. */

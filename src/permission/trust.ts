@@ -187,7 +187,7 @@ export interface FoundItem extends TrustItem {
 /** The locations that {@link collectTrustItems} searches. Paths are absolute and inside the worktree. */
 export interface TrustSources {
   /**
-   * Config files. The hash also covers included files. The caller computes it, because finding the included files
+   * Config files. The hash also covers included files. The caller computes the hash, because finding the included files
    * requires a parser.
    */
   config: readonly { path: string; hash: string }[]

@@ -34,7 +34,7 @@ export interface SkillProblem {
 const maxBytes = 512 * 1024
 
 /**
- * Reads skill files in increasing order of precedence. A later skill replaces an earlier one with the same name. A
+ * Reads skill files in increasing order of precedence. A later skill replaces an earlier skill with the same name. A
  * pinned file must match its hash, so that the model receives the content that the user trusted.
  */
 export async function loadSkills(

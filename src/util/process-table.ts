@@ -82,7 +82,9 @@ export function identifyProcess(): ProcessIdentity {
   return { pid: process.pid, startTime: readProcess(process.pid)?.startTime, bootID: readBootID() }
 }
 
-/** Returns true if the identity is that of this process, and not of one with the same pid on another machine. */
+/**
+ * Returns true if the identity is that of this process, and not that of a process with the same pid on another machine.
+ */
 export function isThisProcess({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (pid !== process.pid) return false
   const own = identifyProcess()

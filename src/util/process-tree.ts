@@ -62,9 +62,9 @@ export function identifyTree(tree: { group: number; mark: string }): TreeIdentit
 }
 
 /**
- * Ends a tree that an earlier Tackle process left running, or may have started just before it ended. Does nothing after
- * a reboot. Does not signal a group whose id now belongs to an unrelated process. Returns true if a process of the tree
- * was running.
+ * Ends a tree that an earlier Tackle process left running, or may have started just before that process ended. Does
+ * nothing after a reboot. Does not signal a group whose id now belongs to an unrelated process. Returns true if a
+ * process of the tree was running.
  */
 export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = killGraceMs): Promise<boolean> {
   const { mark, group, bootID } = tree

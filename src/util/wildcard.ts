@@ -32,8 +32,9 @@ const standIns = ["", "\u0000".repeat(7)]
 const maxOverlapSteps = 20_000_000
 
 /**
- * Finds each piece between stars as far left as possible. The first and last pieces are anchored. They are compared
- * before any substring is created, because most patterns fail at their first characters.
+ * Returns true if the pattern matches the whole text. Finds each piece between stars as far left as possible. The first
+ * and last pieces are anchored. They are compared before any substring is created, because most patterns fail at their
+ * first characters.
  */
 function matchPieces(text: string, pattern: string): boolean {
   const firstStar = pattern.indexOf("*")

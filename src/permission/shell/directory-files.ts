@@ -60,7 +60,7 @@ export async function filesNeedingPermission(
 }
 
 /**
- * Returns the settings for a program that follows links. The targets of links are judged too. A target outside the
+ * Returns the settings for a program that follows links. The targets of links are also judged. A target outside the
  * worktree needs permission.
  */
 export function followingLinks(

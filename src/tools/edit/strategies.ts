@@ -241,7 +241,10 @@ export function isMark({ text }: Line): boolean {
 
 /** Maximum number of lines that one mark stands for. */
 const maxMarked = 300
-/** A block elsewhere is a rival if it contains all quoted lines except one and is at most this many lines longer. */
+/**
+ * A block at another location is a rival if it contains all quoted lines except one and is at most this many lines
+ * longer.
+ */
 const rivalSlack = 3
 
 function findLeftOut(file: SearchedFile, { oldString }: Reading): Span[] {

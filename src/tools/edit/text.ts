@@ -84,7 +84,7 @@ function countEols(text: string): Map<string, number> {
   return counts
 }
 
-/** Returns the most frequent text. On a tie, returns the one that occurs first. */
+/** Returns the most frequent text. On a tie, returns the text that occurs first. */
 function mostFrequent(counts: ReadonlyMap<string, number>): string | undefined {
   let best: string | undefined
   for (const [eol, count] of counts) if (best === undefined || count > (counts.get(best) ?? 0)) best = eol

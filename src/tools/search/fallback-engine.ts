@@ -21,7 +21,8 @@ import {
 const maxSearchedLength = 10_000
 
 /**
- * Creates an engine that searches in this process. It is slower than ripgrep and uses JavaScript regular expressions.
+ * Creates an engine that searches in this process. This engine is slower than ripgrep and uses JavaScript regular
+ * expressions.
  */
 export function createFallbackEngine(): SearchEngine {
   return {

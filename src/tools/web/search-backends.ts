@@ -219,7 +219,7 @@ const timeoutMs = 25_000
 /** Maximum size of a response, in bytes. */
 const maxBytes = 5 * 1024 * 1024
 
-/** A request to a service. Requests with a `body` use POST, others use GET. */
+/** A request to a service. Requests with a `body` use POST. Other requests use GET. */
 interface BackendRequest {
   /** Name of the service, for messages. */
   name: string

@@ -242,7 +242,7 @@ const byDefault: Program = { operands: "changes" }
 const wholeProject: Program = { operands: "changes", spreads: { unlessOperands: true } }
 
 /**
- * Programs that rewrite or remove source files. Linters and formatters that run project code are in `build-tools.ts`.
+ * Programs that rewrite or remove source files. Linters and formatters that run project code are in {@link buildTools}.
  */
 export const formatters: ProgramTable = [
   ["gofmt gofumpt goimports gci golines shfmt 2to3 futurize", withWrite],
