@@ -155,7 +155,7 @@ async function close(server: Server, graceMs: number, abort: () => void): Promis
 }
 
 /**
- * A request that the gateway serves. `model` contains the encoded path segments of a model's id. It is empty for the
+ * A request that the gateway serves. `model` contains the encoded path segments of a model's id, and is empty for the
  * list of all models.
  */
 type Route =

@@ -116,8 +116,8 @@ export function tooLong(reason: string): ProviderError {
 }
 
 /**
- * Matches the end of an answer in the Chat Completions, Responses and Messages APIs. It cannot match text from the
- * model, because this text is escaped in JSON.
+ * Matches the end of an answer in the Chat Completions, Responses and Messages APIs. The pattern cannot match text from
+ * the model, because this text is escaped in JSON.
  */
 const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/

@@ -87,7 +87,7 @@ export function familyOf(npm: string): ProviderFamily {
 }
 
 /**
- * Returns the key of `providerOptions` that a package reads. It is the provider id for compatible servers, and the
+ * Returns the key of `providerOptions` that a package reads. The key is the provider id for compatible servers, and the
  * package name in camel case and without its scope for AI SDK packages. Azure uses OpenAI's key.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {

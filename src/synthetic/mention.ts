@@ -155,7 +155,7 @@ const deferred =
 const openQuestion =
   /^\p{L}+[?？]$|^(?:but |so |and |hmm,? )?(?:why|what|where|which|how|who|when)\b(?!.*\b(?:this|that|these|you)\b)/iu
 
-/** An announcement of a search. It may contain any words. */
+/** An announcement of a search. */
 const inquiry =
   /\b(?:let me|let['’]?s|i['’]?ll|i will|i need to|i should|i want to) (?:\w+ )?(?:check|see|find|look|verify|read|search|inspect|open)\b/iu
 

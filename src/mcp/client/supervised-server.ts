@@ -172,7 +172,10 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
 /** Time limit for ending a subscription on the server, in milliseconds. */
 const unwatchMs = 5000
 
-/** Keeps resource listeners across restarts. `connection` starts the server if needed; `running` does not. */
+/**
+ * Creates a registry of resource listeners, which remain registered when the server restarts. `connection` starts the
+ * server if needed; `running` does not.
+ */
 function createResourceWatches(
   connection: () => Promise<McpConnection>,
   running: () => McpConnection | undefined,

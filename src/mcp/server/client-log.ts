@@ -64,7 +64,7 @@ export interface Warning {
 /** Passes engine warnings to all connected clients. */
 export interface Warnings {
   send(warning: Warning): void
-  /** Calls the listener for each new warning. Returns a function that removes it. */
+  /** Calls the listener for each new warning. Returns a function that removes the listener. */
   on(listener: (warning: Warning) => void): () => void
 }
 

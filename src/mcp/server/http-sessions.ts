@@ -133,8 +133,8 @@ export function errorResponse(
 const versionHeader = "mcp-protocol-version"
 
 /**
- * Replaces the version header with the negotiated version. Keeps an unsupported version, which the protocol requires
- * to fail.
+ * Replaces the version header with the negotiated version. Keeps an unsupported version, because the protocol requires
+ * such a request to fail.
  */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
@@ -159,9 +159,9 @@ interface EventLimits {
 const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
 
 /**
- * Keeps the latest messages to one client, so that the client can resume a broken stream. Drops the oldest messages
- * first and always keeps the newest message. A client cannot resume after a dropped message, because it would miss
- * messages.
+ * Creates a store for the latest messages to one client, so that the client can resume a broken stream. The store drops
+ * the oldest messages first and always keeps the newest message. A client cannot resume after a dropped message,
+ * because the client would miss messages.
  */
 export function createEventStore(limits: EventLimits = defaultLimits): Required<EventStore> {
   let kept: { id: string; stream: string; message: Message; bytes: number }[] = []

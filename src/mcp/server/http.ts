@@ -112,7 +112,7 @@ function toWebRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   return new Request(url, { method, headers, signal, body, duplex: "half" })
 }
 
-/** Streams a response. Resolves when it has been sent or the client has disconnected. */
+/** Streams a response. Resolves when the response has been sent or the client has disconnected. */
 async function sendWebResponse(answer: Response, response: ServerResponse): Promise<void> {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   if (!answer.body) {

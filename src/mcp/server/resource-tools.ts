@@ -67,7 +67,7 @@ async function askForFile(ctx: Pick<ToolContext, "ask">, path: string, real: str
 }
 
 /**
- * Returns a tool that stores a resource of an upstream MCP server in `metadata.contents`. It asks for the same
+ * Returns a tool that stores a resource of an upstream MCP server in `metadata.contents`. The tool asks for the same
  * permission as the model's tool with this id.
  */
 export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Info {

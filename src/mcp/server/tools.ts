@@ -17,8 +17,8 @@ import { contentOf } from "./content.ts"
 /** The tools offered to one client. */
 export interface OfferedTools {
   /**
-   * Notifies the client if the tools differ from the last list it received. Resolves when the notification has been
-   * sent.
+   * Notifies the client if the tools differ from the last list that the client received. Resolves when the notification
+   * has been sent.
    */
   notifyIfChanged(signal: AbortSignal): Promise<void>
   /** Returns true if the client may call the tool. */

@@ -5,8 +5,8 @@ import { parseJson } from "../../util/json.ts"
 import { ProviderConfig } from "../model.ts"
 
 /**
- * A file of the prompt with its content, so that a replay does not read files. Text is stored unencoded, so that
- * placeholders can replace paths in it.
+ * A file of the prompt with its content, because a replay does not read files. Text is stored unencoded, so that
+ * placeholders can replace paths in the text.
  */
 const RecordedFile = z.lazy(() =>
   z.strictObject({

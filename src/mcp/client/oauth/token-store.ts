@@ -8,7 +8,7 @@ export interface SignedIn {
   tokens?: StoredOAuthTokens
   /** The OAuth client that the server registered. */
   client?: StoredOAuthClientInformation
-  /** The server's last challenge: the URL of its metadata and the scopes it requires. */
+  /** The server's last challenge: the URL of its metadata and the scopes that it requires. */
   challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
