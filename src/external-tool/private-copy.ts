@@ -100,7 +100,7 @@ function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []
   if (interpreter === undefined || isAbsolute(interpreter)) return
   throw new ExternalToolError(
-    `${path}:1 has the relative interpreter path "${interpreter}", which trust does not cover. Use an absolute path, such as #!/usr/bin/env python3.`,
+    `${path}:1 has the relative interpreter path "${interpreter}", which the user has not trusted. Use an absolute path, such as #!/usr/bin/env python3.`,
     "copy",
   )
 }

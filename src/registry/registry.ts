@@ -165,7 +165,7 @@ export function createRegistry(options: {
     } catch (error) {
       report(problems, entry, errorMessage(error))
       reportNew()
-      return { tool: undefined, reason: `its init failed: ${errorMessage(error)}` }
+      return { tool: undefined, reason: `its init function failed: ${errorMessage(error)}` }
     }
   }
 

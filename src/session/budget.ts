@@ -55,7 +55,7 @@ function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxT
 export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, ref }: ModelInfo): void {
   if (maxCost === undefined || cost !== undefined) return
   throw new UsageError(
-    `The prices of ${modelName(ref)} are unknown, so a cost limit cannot be enforced. Set provider.${ref.providerID}.models.${ref.modelID}.cost (input, output: dollars per million tokens), or limit the tokens.`,
+    `The prices of ${modelName(ref)} are unknown, so a cost limit cannot be enforced. Set provider.${ref.providerID}.models.${ref.modelID}.cost (input, output: dollars per million tokens), or limit the number of tokens instead.`,
   )
 }
 

@@ -95,7 +95,7 @@ function toolFor({ sent, wrapped, checker }: AnswerSchema, take: (value: unknown
     schema: sent,
     definition: {
       description:
-        "Returns the answer to the user's request. Call it once, when everything is done: it ends the run. Its arguments are the answer; other text is ignored.",
+        "Returns the answer to the user's request. Call this tool once, when everything is done. The call ends the run. The arguments are the answer; other text is ignored.",
       parameters: wrapped ? z.strictObject({ answer: checker }) : checker,
       access: "meta",
       async execute(args) {
