@@ -1,4 +1,4 @@
-/** Returns true if the user is typing, so that nothing else may take the focus. */
+/** Returns true if the focused field contains text. Nothing else may then take the focus. */
 export function isWriting(): boolean {
   const active = document.activeElement
   return (

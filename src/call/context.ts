@@ -115,7 +115,7 @@ export interface Run {
   readonly signal: AbortSignal
 }
 
-/** An agent that is active on a run. The agent of a run changes when a tool hands the session over. */
+/** The agent that handles a run. It changes when a tool hands the session over. */
 export interface ActiveAgent {
   readonly run: Run
   readonly agent: Agent

@@ -218,7 +218,7 @@ const sections = {
     z.string().describe("Shell that runs commands (default: bash if it is installed, otherwise sh)"),
   sandbox: () =>
     SandboxSetting.describe(
-      "Sandbox for commands: auto uses a sandbox if one is available (default), require refuses to run commands without a sandbox, off never uses a sandbox. An object sets the mode; allow: auto runs commands in the sandbox without permission requests",
+      'Sandbox for commands. "auto" (default): use a sandbox if one is available. "require": refuse to run commands without one. "off": never use one. In an object, `mode` takes these values, and `allow: "auto"` runs commands in the sandbox without permission requests',
     ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>

@@ -58,7 +58,7 @@ export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exit code ${code}` : `the signal ${signal}`
 }
 
-/** Stores the end of a program's output to stderr. */
+/** Keeps the end of a program's stderr output. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
   /** Returns the kept output with terminal control characters applied. Empty if nothing was written. */

@@ -39,7 +39,7 @@ export interface SessionRun extends Run {
   activate(agent: string): Promise<SessionAgent>
 }
 
-/** An agent that is active on a prompt, with its tools and system prompt. */
+/** The agent that handles a prompt, with its tools and system prompt. */
 export interface SessionAgent extends ActiveAgent {
   readonly run: SessionRun
   /** Returns the tools to offer to the model for the next step. Cheap enough to call at every step. */

@@ -178,7 +178,7 @@ function* beginsParameter(
   return key !== undefined && isNext(key)
 }
 
-/** Returns true if only another mark or nothing follows the end of the call. */
+/** Returns true if the end of the call is followed by another mark or by nothing. */
 function* endsCall({ source }: ReadContext, end: string): Reading<boolean> {
   const start = source.position
   source.position += end.length

@@ -74,7 +74,7 @@ export function createCompletion({ commands, files }: CompletionSources): Autoco
 }
 
 /**
- * Matches an unfinished `@path` or `@"path with spaces"`. The same characters can precede it as for a mention in a
- * prompt.
+ * Matches an unfinished `@path` or `@"path with spaces"`. It can follow the same characters as a mention
+ * in a prompt.
  */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/

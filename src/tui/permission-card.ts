@@ -306,7 +306,10 @@ function withHint(choice: Choice<ReplyChoice>): Choice<ReplyChoice> {
   return choice.value === "project" ? { ...choice, hint: "shows the pattern first" } : choice
 }
 
-/** Minimum height of a card with one choice per line, so that the command or change is also visible. */
+/**
+ * Minimum height at which a card shows one choice per line. In a lower card, choices share lines, so that the command or
+ * change stays visible.
+ */
 const minRows = 16
 
 const shortLabels: Readonly<Record<ReplyChoice, string>> = {

@@ -211,7 +211,7 @@ function createResourceWatches(
       }
     },
     notify,
-    /** Watches all resources again after the server restarted. Rejects with `McpCallError` if the server refuses. */
+    /** Watches all resources again after the server restarts. Rejects with `McpCallError` if the server refuses. */
     async renew(connected: McpConnection, signal: AbortSignal): Promise<void> {
       const renewing = [...listeners.keys()].map(async (uri) => {
         await connected.watchResource(uri, signal)

@@ -91,7 +91,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but its indentation differs, and the indentation of newString is unclear. " +
       "Nothing was changed. Copy the text with its exact indentation.",
     misquoted:
-      "but some words that newString changes are different in the file. " +
+      "but some of the words that newString changes differ between oldString and the file. " +
       "Nothing was changed. Read the lines again and copy them exactly.",
     "left-out":
       "but it omits lines of the file, and their position in newString is unclear. " +
