@@ -156,7 +156,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     const recent = (starts.get(key) ?? []).filter((time) => time > performance.now() - restarts.withinMs)
     if (recent.length > restarts.max) {
       throw new NoServerError(
-        `The language server ${target.server.id} was started ${recent.length} times within ten minutes and is not restarted for now. Use grep and read.`,
+        `The language server ${target.server.id} was started ${recent.length} times within ten minutes, so Tackle does not start it again yet. Use grep and read.`,
       )
     }
     starts.set(key, [...recent, performance.now()])
