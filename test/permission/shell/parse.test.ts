@@ -10,12 +10,16 @@ test("restores the flags of V8 after parsing", async () => {
   expect(cachedDataVersionTag()).toBe(before)
 })
 
+// The process measures itself while it works. Its `maxRSS` would include the memory of the process that started it.
 test("does not use more memory after many commands", async () => {
   const script = `
     import { parseShell } from ${JSON.stringify(import.meta.resolve("../../../src/permission/shell/parse.ts"))}
-    for (let index = 0; index < 3_000; index += 1)
+    let peak = 0
+    for (let index = 0; index < 3_000; index += 1) {
       await parseShell("for i in $(seq 20); do echo step " + index + " line $i; done", { left: 2_000 })
-    console.log(process.resourceUsage().maxRSS * 1024)`
+      peak = Math.max(peak, process.memoryUsage.rss())
+    }
+    console.log(peak)`
   const args = ["--input-type=module", "--eval", script]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   expect(Number(stdout)).toBeLessThan(250e6)
