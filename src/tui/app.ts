@@ -58,9 +58,9 @@ export interface App {
   readonly session: SessionApi | undefined
   /** Shows a session. Undefined shows an empty conversation; the first prompt then creates a session. */
   open(session: SessionApi | undefined): Promise<void>
-  /** Sends text to the session, or runs the command in the text. Creates the session if necessary. */
+  /** Sends text to the session, or runs the command in the text. Creates a session if none is open. */
   send(text: string): Promise<void>
-  /** Shows a line above the editor until the next key. */
+  /** Shows a message above the editor until the user presses a key. */
   notify(text: string): void
   /** Shows text from a tool, or a warning, in the conversation. */
   addNote(text: string): void
@@ -82,10 +82,10 @@ const frameMs = 33
 /** Minimum duration in milliseconds of a completed run whose duration is shown. */
 const minDoneMs = 10_000
 
-/** Minimum number of screen rows for an empty editor below a card. */
+/** Minimum number of screen rows at which an empty editor is shown below a card. */
 const minEditorRows = 18
 
-/** Minimum number of screen rows for a to-do list of several lines. */
+/** Minimum number of screen rows at which the to-do list has several lines. */
 const minTodoRows = 20
 
 /** Maximum number of messages in memory. Older messages are loaded again when the user asks for them. */
@@ -113,7 +113,7 @@ export function createApp(options: AppOptions): App {
   let ticking: ReturnType<typeof setInterval> | undefined
   let frame: ReturnType<typeof setTimeout> | undefined
   let isLoadingOlder = false
-  /** Permission requests for shell commands that the user typed. They do not belong to a session. */
+  /** Permission requests for shell commands that the user typed. These requests do not belong to a session. */
   let ownRequests: readonly PermissionRequest[] = []
 
   const cards: Cards = createCards({
@@ -203,13 +203,13 @@ export function createApp(options: AppOptions): App {
   }
 
   function focus(): void {
-    // A picker keeps the keyboard until the user closes it.
+    // A picker keeps the focus until the user closes the picker.
     if (!tui.hasOverlay()) tui.setFocus(cards.active ?? input.editor)
   }
 
   function handleKey(data: string): { consume: boolean } | undefined {
     if (tui.hasOverlay()) return undefined
-    // A picker that closes returns the keyboard to the component that had it before.
+    // When a picker closes, the library returns the focus to the component that had it before.
     focus()
     if (keys.matches(data, "clear")) return consume(cancel)
     notice = undefined
@@ -226,7 +226,10 @@ export function createApp(options: AppOptions): App {
     return hasScrolled ? consume(() => {}) : undefined
   }
 
-  /** Scrolls up in full-screen mode. Otherwise, draws earlier messages in the scrollback. */
+  /**
+   * Scrolls up in full-screen mode. Otherwise, draws earlier messages in the scrollback. Returns false if the editor
+   * needs the key, because it contains text.
+   */
   function scrollUp(): boolean {
     if (screen.scrollPage(-1)) return true
     if (!input.editor.isEmpty) return false
@@ -276,8 +279,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * Called when the user presses Ctrl+C. The first press stops the user's shell command, clears the editor, or
-   * interrupts the run. A second press leaves the interface.
+   * Called when the user presses Ctrl+C. Stops the user's shell command if one is running. Otherwise, the first press
+   * clears the editor or interrupts the run, and a second press leaves the interface.
    */
   function cancel(): void {
     if (input.stopShell()) return
@@ -337,7 +340,7 @@ export function createApp(options: AppOptions): App {
         notify(
           error === undefined
             ? "The session was deleted."
-            : `The session cannot be followed: ${errorMessage(error)}`,
+            : `The session no longer receives updates: ${errorMessage(error)}`,
         ),
     })
     if (own !== openings) return opened.close()
@@ -376,13 +379,13 @@ export function createApp(options: AppOptions): App {
     const result = spare > 0 ? screen.forgetLines(spare) : "needed"
     if (result !== "needed") conversation.forgetSpareLines({ areKept: result === "kept" })
     tui.renderNow()
-    // Clearing the screen would interrupt a run.
+    // Redrawing everything clears the screen, which would disturb the user during a run.
     if (!conversation.isStale || state?.isRunning) return
     conversation.redraw()
     tui.renderNow()
   }
 
-  /** Updates the duration of a run once per second. No timer is active while the session is idle. */
+  /** Updates the displayed duration of a run once per second. No timer is active while the session is idle. */
   function tick(isRunning: boolean): void {
     if (isRunning) ticking ??= setInterval(() => tui.requestRender(), 1_000)
     else {
@@ -477,7 +480,7 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-/** Returns a component that handles no input and caches no lines. */
+/** Returns a component that ignores input and caches no lines. */
 function lines(render: (width: number) => string[]): Component {
   return { render, invalidate: () => {} }
 }

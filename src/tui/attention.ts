@@ -2,7 +2,10 @@ import type { Terminal, TUI } from "@earendil-works/pi-tui"
 import type { SessionState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
-/** Keeps the terminal's title and progress up to date, and notifies the user if another window has the focus. */
+/**
+ * Updates the terminal's title and progress. Notifies the user of requests and of the end of a run while another window
+ * has the focus.
+ */
 export interface Attention {
   /** Compares a state with the previous state. Notifies the user of a new request or the end of a run. */
   update(state: SessionState | undefined): void
@@ -67,10 +70,7 @@ function notify(terminal: Terminal, text: string): void {
   terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)
 }
 
-/**
- * Shows in the tab or the task bar whether a run is active (OSC 9;4). Writes the sequence only when the value
- * changes.
- */
+/** Shows in the tab or the task bar whether a run is active (OSC 9;4). */
 function showProgress(terminal: Terminal, isActive: boolean): void {
   terminal.write(isActive ? "\u001b]9;4;3;0\u0007" : "\u001b]9;4;0;0\u0007")
 }

@@ -16,7 +16,7 @@ export const quietMs = 500
 
 /** Forwards keys that the user typed before noticing a card. */
 export interface EarlyKeys {
-  /** Returns true if the card may use the input. Otherwise, the input has been forwarded. */
+  /** Returns true if the card may use the input. Otherwise, the input has been forwarded or dropped. */
   accepts(data: string): boolean
   /** True once the card accepts keys. */
   readonly isOpen: boolean
@@ -61,7 +61,7 @@ export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpe
   }
 }
 
-/** Returns true for reports of the terminal that are not keys: focus, mouse, and answers to queries. */
+/** Returns true if the input is a report of the terminal: a focus change, a mouse event, or an answer to a query. */
 function isReport(data: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: reports begin with an escape character
   return /^\x1b(?:\[[IO]$|\[<[\d;]+[Mm]$|\[M|\]|P|\[\?)/.test(data)
@@ -112,7 +112,7 @@ export function createScrolledText(): ScrolledText {
   }
 }
 
-/** Cuts a line to the width, and marks the cut. */
+/** Cuts a line that is wider than the width, and marks the cut. */
 export function clip(line: string, width: number): string {
   if (maxColumns(line) <= width || visibleWidth(line) <= width) return line
   return truncateToWidth(line, width, width > 1 ? "…" : "")
@@ -170,7 +170,7 @@ export function headLine({
   )
 }
 
-/** Returns the text of a key that types a visible character. */
+/** Returns the visible characters that the input types. Returns undefined for other input, such as an arrow key. */
 export function typedText(data: string): string | undefined {
   return isPrintable(data) ? data : decodeKittyPrintable(data)
 }

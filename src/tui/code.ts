@@ -14,7 +14,7 @@ export function loadHighlighter(): Promise<void> {
   return loading
 }
 
-/** Returns true for a text with a code block whose colors require {@link loadHighlighter}. */
+/** Returns true if the text contains a code block whose colors require {@link loadHighlighter}. */
 export function needsHighlighter(text: string, theme: Theme): boolean {
   return !loaded && theme.hasColors && /^\s*(?:```|~~~)\w/m.test(text)
 }
@@ -29,9 +29,9 @@ export function onHighlighter(listener: () => void): () => void {
 const maxCharacters = 50_000
 
 /**
- * Formats the lines of a code block with the colors of its language. The lines are plain if the language is unknown, or
- * until the highlighter has been loaded. If `isOpen` is true, the block is still being streamed and its last line is
- * plain.
+ * Formats the lines of a code block with the colors of its language. The lines have no colors if the language is
+ * unknown, the block is too long, or the highlighter has not been loaded yet. If `isOpen` is true, the block is still
+ * being streamed, and its last line has no colors.
  */
 export function renderCode(
   code: string,

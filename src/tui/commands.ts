@@ -47,7 +47,7 @@ interface UndoneTurn {
 export function createSlashCommands(shell: Shell): SlashCommand[] {
   const { api } = shell
 
-  /** Returns the open session. Throws `UsageError` before the first prompt. */
+  /** Returns the open session. Throws `UsageError` if no session is open, as before the first prompt. */
   function opened(): SessionApi {
     if (shell.session) return shell.session
     throw new UsageError("This session is empty. Send a prompt first.")
@@ -94,8 +94,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   const undoneTurns: UndoneTurn[] = []
 
   /**
-   * Undoes the last turn: restores its files, continues in a copy of the session without the turn, and returns its
-   * prompt to the editor.
+   * Undoes the last turn: restores the files that it changed, continues in a copy of the session without the turn, and
+   * returns the prompt of the turn to the editor.
    */
   async function undo(): Promise<void> {
     const session = opened()
@@ -106,7 +106,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     const hasFiles = undone !== undefined
     undoneTurns.push({ sessionID: session.id, copyID: copy.id, lastMessageID: lastMessageID(), hasFiles })
     shell.setInput({ text: turn.text, files: turn.images })
-    showFiles("Undid the last turn; /redo reverts this", undone)
+    showFiles("Undid the last turn; /redo restores it", undone)
   }
 
   /**
@@ -118,7 +118,9 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     const last = undoneTurns.at(-1)
     if (last?.copyID !== session.id) return showFiles("Redid the turn", await session.redo())
     if (last.lastMessageID !== lastMessageID())
-      throw new UsageError("You sent a prompt after the undo. /sessions opens the earlier session.")
+      throw new UsageError(
+        "Cannot redo the turn, because you sent a prompt after the undo. /sessions opens the earlier session.",
+      )
     const before = await api.sessions.get(last.sessionID)
     if (!before) throw new UsageError("The session with the undone turn was deleted.")
     const redone = last.hasFiles ? await before.redo() : undefined
@@ -196,7 +198,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "new", description: "Start a new session", run: () => shell.open(undefined) },
     {
       name: "sessions",
-      description: "Open another session; search sessions by their texts",
+      description: "Open another session, or search all sessions",
       run: () => pickSession(shell),
     },
     {

@@ -16,7 +16,10 @@ export interface CompletionSources {
   files(query: string, signal: AbortSignal): Promise<string[]>
 }
 
-/** Completes `/command`, its argument, and `@path`. A source that fails has no completions. */
+/**
+ * Creates a provider that completes `/command`, the argument of a command, and `@path`. If a source fails, the provider
+ * suggests nothing.
+ */
 export function createCompletion({ commands, files }: CompletionSources): AutocompleteProvider {
   async function ofCommands(typed: string): Promise<AutocompleteItem[]> {
     const all = await commands()
@@ -74,7 +77,7 @@ export function createCompletion({ commands, files }: CompletionSources): Autoco
 }
 
 /**
- * Matches an unfinished `@path` or `@"path with spaces"`. It can follow the same characters as a mention
- * in a prompt.
+ * Matches an unfinished `@path` or `@"path with spaces"`. The characters that may precede `@` are the same as for a
+ * mention in a prompt.
  */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/

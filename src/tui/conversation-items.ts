@@ -12,7 +12,7 @@ import { type CallOptions, renderCall } from "./tool-card.ts"
 export interface ConversationItem {
   /** Identifies the item within the session. */
   key: string
-  /** The message that contains the item or precedes it. Undefined before the first message. */
+  /** Id of the message that contains or precedes the item. Undefined before the first message. */
   messageID: string | undefined
   lines: readonly string[]
 }
@@ -36,7 +36,7 @@ function cached({ cache, width }: ItemOptions, key: object, format: () => string
   return lines
 }
 
-/** Formats the notes after a message, or those before the first message. */
+/** Formats the notes after a message. If `messageID` is undefined, formats the notes before the first message. */
 export function itemsOfNotes(
   notes: Notes,
   messageID: string | undefined,
@@ -48,7 +48,7 @@ export function itemsOfNotes(
   }))
 }
 
-/** Formats a message. */
+/** Formats a message: one item for a prompt, or one item for each part of an answer, followed by its error, if any. */
 export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): ConversationItem[] {
   const { message, parts } = item
   const { id: messageID } = message

@@ -48,7 +48,7 @@ export interface ConversationOptions {
   olderKey: string
 }
 
-/** Number of screens that are drawn at startup. Drawing 100 messages would take longer than the rest of startup. */
+/** Number of screens that are drawn when a session opens. Drawing 100 messages would take longer than the startup. */
 const firstScreens = 10
 /**
  * Minimum number of lines that are drawn again after the terminal is resized, or added by {@link
@@ -155,8 +155,8 @@ export function createConversation(
   }
 
   /**
-   * Replaces the lines above the screen with those of the last frame. Returns undefined if the items there have
-   * changed.
+   * Replaces the lines above the screen with those of the last frame. Returns undefined if these lines now belong to
+   * different items.
    */
   function keepLinesAbove(items: readonly ConversationItem[], above: number): ConversationItem[] | undefined {
     let end = 0

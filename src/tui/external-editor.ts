@@ -7,8 +7,8 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 
 /**
  * Opens the text in the editor that `$VISUAL` or `$EDITOR` names. The editor uses the terminal until it exits. Returns
- * the changed text, or undefined if the editor failed. Throws `UsageError` if no editor is set, or if the editor cannot
- * be started.
+ * the changed text, or undefined if the editor exits with an error. Throws `UsageError` if no editor is set, or if the
+ * editor cannot be started.
  */
 export async function editExternally(
   text: string,

@@ -3,11 +3,11 @@ import { dirname } from "node:path"
 import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
 
-/** The texts that the user sent earlier, in all sessions. */
+/** The texts that the user sent or cleared earlier, in all sessions. */
 export interface InputHistory {
   /** Returns the texts, newest first, without repetitions. */
   list(): string[]
-  /** Adds a text. Ignores an error while storing it, because the text has already been sent. */
+  /** Adds a text, unless the text is empty or repeats the last one. Never fails: errors while storing are ignored. */
   add(text: string): void
 }
 
@@ -17,8 +17,8 @@ const maxEntries = 1_000
 const Entry = z.object({ text: z.string(), time: z.number() })
 
 /**
- * Opens the history in a file with one JSON object per line. Lines that cannot be read are ignored. Several processes
- * may use the file at the same time.
+ * Opens the history in a file with one JSON object per line. Invalid lines are ignored. Several processes may use the
+ * file at the same time.
  */
 export async function openHistory(path: string): Promise<InputHistory> {
   let entries = await readEntries(path)

@@ -19,8 +19,8 @@ const maxCharacters = 3_000_000
 
 /**
  * Formats a file: one line with its name and, for an image, its size. If the terminal can show images, the image
- * follows. Data that is not valid Base64 is never sent to the terminal. The image is one line with a control sequence,
- * and empty lines. Do not cut or wrap these lines.
+ * follows as a line with a control sequence and several empty lines. Do not cut or wrap these lines. Data that is not
+ * valid Base64 is never sent to the terminal.
  */
 export function renderFile({ mime, url, filename }: ShownFile, width: number, theme: Theme): string[] {
   const [, data] = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []

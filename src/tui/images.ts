@@ -18,8 +18,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the path of an image if the pasted text consists of such a path. Accepts the forms in which terminals write
- * the path of a dropped file: in quotes, with backslashes, or as a `file:` URL. Returns undefined for any other text.
+ * Returns the path if the pasted text is the absolute path of an image. Accepts the forms in which terminals write the
+ * path of a dropped file: in quotes, with backslashes, or as a `file:` URL. Returns undefined for any other text.
  */
 export function imagePath(text: string): string | undefined {
   const path = pathIn(text)
@@ -27,8 +27,8 @@ export function imagePath(text: string): string | undefined {
 }
 
 /**
- * Reads the image at a path that {@link imagePath} returned. Returns undefined if it cannot be read. Throws
- * `UsageError` if it is too large.
+ * Reads the image at a path that {@link imagePath} returned. Returns undefined if the file cannot be read. Throws
+ * `UsageError` if the file is larger than {@link maxBytes}.
  */
 export async function readImage(path: string): Promise<PromptFile | undefined> {
   const mime = types[extname(path).toLowerCase()] ?? ""
@@ -60,7 +60,7 @@ function pathIn(text: string): string {
 
 /**
  * Reads the image in the clipboard with `wl-paste`, `xclip` or `pngpaste`. Throws `UsageError` if the clipboard
- * contains no image, or if none of these programs is installed.
+ * contains no image, if the image is larger than {@link maxBytes}, or if none of these programs is installed.
  */
 export async function clipboardImage(env: Readonly<Record<string, string | undefined>>): Promise<PromptFile> {
   const programs = clipboardPrograms(env)

@@ -35,15 +35,15 @@ export interface InputArea {
   /** Processes a key before the editor receives it. Returns true if the key must not reach the editor. */
   handleKey(data: string): boolean
   /**
-   * Sends an input, or runs the command in it. Returns the input to the editor if sending or running fails. Never
-   * rejects.
+   * Sends an input, or runs the command in it. If this fails, shows the error, and returns the input to the editor if
+   * the editor is empty. Never rejects.
    */
   submit(input: WrittenInput, delivery: Delivery): Promise<void>
   /** True while a shell command of the user runs. */
   readonly isShellRunning: boolean
   /** Stops the shell command of the user. Returns false if none is running. */
   stopShell(): boolean
-  /** Clears the editor and keeps its text in the history. Returns false if the editor was empty. */
+  /** Clears the editor and adds its text to the history. Returns false if the editor was empty. */
   clear(): boolean
 }
 
@@ -95,14 +95,14 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     return [...commands, ...own.filter(({ name }) => !names.has(name)), ...(await prompts())]
   }
 
-  /** Prompts of MCP servers. They are listed only once, because listing them may start servers. */
+  /** Prompts of MCP servers. Requested only once, because the request may start servers. */
   let listed: Promise<{ name: string; description?: string }[]> | undefined
   function prompts(): Promise<{ name: string; description?: string }[]> {
     listed ??= api.mcpPrompts().then(
       (all) => all.map(({ server, name, description }) => ({ name: `${server}:${name}`, description })),
       () => [],
     )
-    // A server may take a long time to start. The list omits its prompts until then.
+    // Servers may take a long time to start. The completions omit their prompts until all servers have answered.
     return Promise.race([listed, new Promise<[]>((resolve) => setTimeout(() => resolve([]), promptsMs))])
   }
 
@@ -210,8 +210,9 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   }
 
   /**
-   * Called when the user presses Escape. Ends the innermost activity. In an idle session, a second press opens the list
-   * of earlier prompts.
+   * Called when the user presses Escape. Does the first of these that applies: stops the user's shell command, closes
+   * the panel, ends the edit of a pending input, or interrupts the run. A second press opens the list of earlier
+   * prompts.
    */
   function pressEscape(): boolean {
     const { session, state } = shell

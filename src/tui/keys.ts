@@ -62,7 +62,7 @@ export interface Keys {
   matches(data: string, action: Action): boolean
   /** Returns the first key of an action, such as `Ctrl+R`. Empty if the action has no key. */
   label(action: Action): string
-  /** Returns all actions with their keys, sorted by their names in a keybindings file. */
+  /** Returns all actions with their names in a keybindings file and their keys. */
   list(): { name: string; keys: string[]; description: string }[]
 }
 
@@ -121,7 +121,7 @@ async function readBindings(path: string): Promise<{ bindings: KeybindingsConfig
     const id = idOf(name)
     const keys = [given].flat()
     const bad = keys.find((key) => typeof key !== "string" || !isKey(key))
-    if (id === undefined) problems.push(`${path}: unknown action "${name}"${suggestion(name)}.`)
+    if (id === undefined) problems.push(`${path}: unknown action "${name}".${suggestion(name)}`)
     else if (bad !== undefined)
       problems.push(
         `${path}: "${name}" has the unknown key ${JSON.stringify(bad)}. Write keys like "ctrl+r", "alt+up" or "f2".`,
@@ -133,7 +133,7 @@ async function readBindings(path: string): Promise<{ bindings: KeybindingsConfig
 
 function suggestion(name: string): string {
   const [near] = nearNames(name, Object.keys(definitions).map(nameOf), 3)
-  return near === undefined ? "" : `. Did you mean "${near}"?`
+  return near === undefined ? "" : ` Did you mean "${near}"?`
 }
 
 /** Returns the name of an action in a keybindings file. */
@@ -170,8 +170,8 @@ function isKey(key: string): boolean {
 }
 
 /**
- * Returns true for actions that are active in the editor. Their keys must differ, but lists and full-screen mode can
- * use the same keys.
+ * Returns true if the action is active in the editor. The keys of these actions must differ. Lists and full-screen mode
+ * can use the same keys.
  */
 function isInEditor(id: string): boolean {
   return /^(?:app|tui\.editor|tui\.input)\./.test(id)

@@ -4,17 +4,20 @@ import { visible } from "../view/visible.ts"
 import { clip, wrap } from "./card-parts.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/** A shell command of the user, or a text from a tool or a warning. A changed note is a new object. */
+/** A shell command of the user, a text from a tool, or a warning. A changed note is a new object. */
 export type Note = { call: ToolPart } | { text: string }
 
-/** Content of the conversation between the messages. It is not part of the session. */
+/**
+ * Content between the messages of the conversation. It is not part of the session. `after` is the id of the message
+ * that precedes a note, or undefined for a note before the first message.
+ */
 export interface Notes {
-  /** Adds a text after a message, or before the first message. Joins consecutive texts. */
+  /** Adds a text. Joins consecutive texts. */
   addText(text: string, after: string | undefined): void
-  /** Adds a call after a message, or replaces the call with the same id. */
+  /** Adds a call. A call that already has a note with the same id stays in its place and is replaced. */
   setCall(call: ToolPart, after: string | undefined): void
   clear(): void
-  /** Returns the notes after a message, or those before the first message. */
+  /** Returns the notes after a message. If `messageID` is undefined, returns the notes before the first message. */
   after(messageID: string | undefined): readonly Note[]
   readonly isEmpty: boolean
 }

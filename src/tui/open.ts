@@ -33,7 +33,7 @@ export interface TerminalOptions {
   welcome?: readonly string[]
   /** Settings of the status line. */
   status: StatusSource
-  /** Closes the interface when the signal aborts, for example because of SIGTERM. */
+  /** Signal that closes the interface, for example because of SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>
   /** Terminal to use. Default: the terminal of this process. */
@@ -132,7 +132,7 @@ async function showOnce(
 /** Time in milliseconds to wait for the terminal's background color. */
 const queryMs = 1_000
 
-/** Switches to the light theme if the terminal reports a light background, unless the user has chosen a theme. */
+/** Switches to the built-in theme for the background that the terminal reports, unless the user has chosen a theme. */
 async function useBackground(
   { tui }: Screen,
   { theme, themes }: Pick<AppOptions, "theme" | "themes">,
@@ -143,7 +143,7 @@ async function useBackground(
   if ((await themes.chosen()) === undefined) app.setBackground(scheme)
 }
 
-/** Returns the paths of the user's own files for the interface, on this machine. */
+/** Returns the paths of the user's own files for the interface. */
 function userFiles(environment: TerminalOptions["env"]) {
   const home = homeDirectory()
   const config = join(userDirectory({ home, environment, directory: home, worktree: home }), "tackle")

@@ -2,7 +2,7 @@ import { type Component, matchesKey } from "@earendil-works/pi-tui"
 import { clip, createScrolledText, headLine, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
-/** Shows a text above the editor, such as the output of a command, until the user closes it. */
+/** A panel above the editor. Shows a text, such as the output of a command, until the user closes the panel. */
 export interface Panel extends Component {
   readonly isOpen: boolean
   /** Shows a text, which may contain styles. Scrolls to its beginning. */
@@ -10,7 +10,7 @@ export interface Panel extends Component {
   hide(): void
 }
 
-/** Creates a closed panel. It is at most `rows()` lines high. */
+/** Creates a closed panel. An open panel shows at most `rows()` lines of text. */
 export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): Panel {
   let content: { title: string; text: string } | undefined
   let scrolled = createScrolledText()

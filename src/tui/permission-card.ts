@@ -307,8 +307,8 @@ function withHint(choice: Choice<ReplyChoice>): Choice<ReplyChoice> {
 }
 
 /**
- * Minimum height at which a card shows one choice per line. In a lower card, choices share lines, so that the command or
- * change stays visible.
+ * Minimum height in lines at which a card shows one choice per line. In a smaller card, choices share lines, so that
+ * the command or change stays visible.
  */
 const minRows = 16
 

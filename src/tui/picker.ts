@@ -16,7 +16,7 @@ import type { Theme } from "./theme.ts"
 export interface PickerItem<T> {
   value: T
   label: string
-  /** Lines of a tree before the label. */
+  /** Characters before the label that draw the branches of a tree. */
   lead?: string
   /** Text on the right of the label. */
   detail?: string
@@ -35,7 +35,7 @@ export interface PickerOptions<T> {
   /** Lines above the entries, such as the files that a choice changes. At most {@link maxAbout} are shown. */
   about?: readonly string[]
   items: readonly PickerItem<T>[]
-  /** Returns the entries for a typed text, instead of a fuzzy search in `items`. */
+  /** Returns the entries that match the typed text. Default: a fuzzy search in `items`. */
   search?(query: string): Promise<readonly PickerItem<T>[]>
   onChoose(value: T): void
   onCancel(): void
@@ -122,7 +122,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     }
   }
 
-  /** Moves the focus. Wraps around at both ends of the list. */
+  /** Moves the focus. A move by one entry wraps around at both ends of the list. */
   function move(by: number): void {
     const last = shown.length - 1
     if (last < 0) return
@@ -148,7 +148,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     return [line, ...below].map((each) => clip(each, width))
   }
 
-  /** Returns as many entries around the focus as fit, as lines. */
+  /** Returns the lines of as many entries around the focus as fit. */
   function listLines(room: number, width: number): string[] {
     if (shown.length === 0) return [theme.dim(clip("  Nothing found.", width))]
     const height = shown.some(({ excerpt }) => excerpt !== undefined) ? 2 : 1
@@ -206,7 +206,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
   }
 }
 
-/** Shows a picker as an overlay. Resolves with the choice, or undefined if the user closes it. */
+/** Shows a picker as an overlay. Resolves with the choice, or with undefined if the user closes the picker. */
 export function pick<T>(
   tui: TUI,
   options: Omit<PickerOptions<T>, "onChoose" | "onCancel" | "rows" | "requestRender" | "action"> & {

@@ -49,7 +49,7 @@ async function listSessions({
   }))
 }
 
-/** Lets the user choose a model. */
+/** Lets the user choose a model. Resolves with `provider/model`, or with undefined if the user closes the list. */
 export async function pickModel({ tui, theme, api, state, defaults }: Shell): Promise<string | undefined> {
   const { model } = state?.session ?? {}
   const current = model ? `${model.providerID}/${model.modelID}` : defaults.model
@@ -60,7 +60,7 @@ export async function pickModel({ tui, theme, api, state, defaults }: Shell): Pr
   return pick(tui, { title: "Model", theme, items })
 }
 
-/** Lets the user choose an agent. */
+/** Lets the user choose an agent. Resolves with its name, or with undefined if the user closes the list. */
 export async function pickAgent({ tui, theme, api, state, defaults }: Shell): Promise<string | undefined> {
   const current = state?.session.agent ?? defaults.agent
   const items = [...(await api.agents).values()]
@@ -92,7 +92,7 @@ export function pickTheme(
   return pick(tui, { title: "Theme", theme, items: [...items, follow] })
 }
 
-/** Lets the user choose a message, and opens a copy of the session up to the end of its turn. */
+/** Lets the user choose a message, and opens a copy of the session that ends with the turn of the message. */
 export async function pickFork({ tui, theme, api, open, notify }: Shell, session: SessionApi): Promise<void> {
   const messages = await session.messages()
   const items = messages.toReversed().flatMap(({ message, parts }) => {
@@ -117,8 +117,8 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
 }
 
 /**
- * Lets the user choose an earlier prompt, and whether to rewind the conversation, the files or both. The prompt returns
- * to the editor.
+ * Lets the user choose an earlier prompt, and whether to rewind the conversation, the files or both. If the
+ * conversation is rewound, the prompt returns to the editor.
  */
 export async function pickRewind(shell: Shell, session: SessionApi): Promise<void> {
   const { tui, theme, open, notify, setInput, state } = shell

@@ -24,10 +24,10 @@ export interface PromptEditorOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Called when the user presses Enter (delivery `steer`) or the key of the action `queue` (delivery `queue`). */
   onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
-  /** Returns true while a run is active, so that inputs can be queued. */
+  /** Returns true if an input can be queued, for example because a run is active. */
   canQueue(): boolean
   onSearchHistory(): void
-  /** Called with `?` in an empty editor. */
+  /** Called when the user types `?` in an empty editor. */
   onHelp(): void
   onProblem(message: string): void
 }
@@ -47,7 +47,7 @@ export interface PromptEditor extends Component, Focusable {
 
 /**
  * Creates the editor. A mark such as `[image 1]` represents an image in the text. The image is sent if the text still
- * contains its mark. The editor uses the library's keys.
+ * contains its mark.
  */
 export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   const { tui, keys, history, onProblem } = options

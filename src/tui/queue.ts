@@ -5,17 +5,18 @@ import { clip } from "./card-parts.ts"
 import type { Keys } from "./keys.ts"
 import type { Theme } from "./theme.ts"
 
-/** The inputs of a session that have not been delivered. */
+/** Lets the user edit inputs that have not been delivered. */
 export interface WaitingInputs {
   /** Id of the input that the user is editing, if any. */
   readonly editing: string | undefined
   /**
-   * Holds an input while the user edits it. Resolves with its content, or undefined if it has already been delivered.
+   * Holds an input while the user edits it. Resolves with the content of the input, or with undefined if the input has
+   * already been delivered or withdrawn.
    */
   take(session: SessionApi, input: Input): Promise<{ text: string; files: PromptFile[] } | undefined>
   /** Withdraws the edited input, because its new text is sent as a different input. */
   replace(session: SessionApi): Promise<void>
-  /** Ends the edit and delivers the input unchanged. */
+  /** Ends the edit and releases the input, which is then delivered unchanged. */
   release(session: SessionApi): Promise<void>
   forget(): void
 }
@@ -62,7 +63,7 @@ function isEnded(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "input.ended"
 }
 
-/** Formats the waiting inputs, one per line, followed by the key that edits the last input. */
+/** Formats the waiting inputs, one per line, followed by a hint. */
 export function renderQueue(
   inputs: readonly Input[],
   { width, theme, keys, editing }: { width: number; theme: Theme; keys: Keys; editing: string | undefined },

@@ -85,9 +85,9 @@ export interface RewindResult {
 }
 
 /**
- * Rewinds a session to the time before a prompt. Interrupts a run first. The conversation continues in a copy, so the
- * session itself does not change. Restores all files or none: if a file cannot be restored, throws `UndoRefusedError`,
- * and the conversation does not change.
+ * Rewinds a session to the time before a prompt. Interrupts an active run first. The conversation continues in a copy,
+ * so the messages of the original session do not change. Restores all files or none: if a file cannot be restored,
+ * throws `UndoRefusedError` and does not rewind the conversation.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },

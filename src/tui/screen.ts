@@ -24,8 +24,8 @@ export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
   /**
-   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. 0
-   * with `fullscreen`, or if the next frame clears everything anyway.
+   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. The
+   * number is 0 in full-screen mode, and if the next frame clears everything anyway.
    */
   readonly linesAbove: number
   /**
@@ -35,12 +35,13 @@ export interface Screen {
    */
   forgetLines(count: number): "kept" | "gone" | "needed"
   /**
-   * Scrolls down in full-screen mode, or up for a negative number. Otherwise returns false, because the terminal
-   * scrolls.
+   * In full-screen mode, scrolls down, or up if `lines` is negative. Otherwise, returns false, because the terminal
+   * itself scrolls.
    */
   scrollBy(lines: number): boolean
   /**
-   * Scrolls down by a page in full-screen mode, or up for -1. Otherwise returns false, because the terminal scrolls.
+   * In full-screen mode, scrolls down by a page, or up if `direction` is -1. Otherwise, returns false, because the
+   * terminal itself scrolls.
    */
   scrollPage(direction: -1 | 1): boolean
   start(): void
@@ -52,8 +53,8 @@ export interface Screen {
   /** Removes the lines at the bottom, so that only the conversation remains in the terminal's scrollback. */
   removeBottom(): void
   /**
-   * Restores the terminal. Can be called more than once. Set `keep` if another screen follows. Returns the state from
-   * which the next screen of the same kind continues.
+   * Restores the terminal. Returns the state from which the next screen of the same kind continues. Set `keep` if
+   * another screen follows. If the screen is not active, does nothing and returns undefined.
    */
   stop(options?: { keep?: boolean }): TuiMainScreenRenderState | undefined
 }
@@ -63,8 +64,8 @@ const focusReports = { on: "\u001b[?1004h", off: "\u001b[?1004l" }
 
 /**
  * Creates a screen. By default, the conversation is part of the terminal's own scrollback. With `fullscreen`, the
- * interface uses the alternate screen and scrolls by itself. `drawn` is the state of an earlier screen without
- * `fullscreen`, so that its lines are not drawn again.
+ * interface uses the alternate screen and scrolls by itself. `drawn` is the state that an earlier screen returned from
+ * `stop`. The lines of that screen are not drawn again.
  */
 export function createScreen(
   terminal: Terminal,
@@ -168,7 +169,7 @@ class FullScreen extends TuiAltScreen {
 
   override addInputListener(listener: (data: string) => TuiInputResult): () => void {
     if (this.isCreated) return super.addInputListener(listener)
-    // The listener that the library adds first consumes these reports.
+    // The library's own listener, which is added first, would consume focus reports.
     return super.addInputListener((data) => {
       const result = listener(data)
       return data === "\u001b[I" || data === "\u001b[O" ? undefined : result

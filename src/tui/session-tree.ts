@@ -1,7 +1,7 @@
 /** A session in a tree. */
 export interface TreeSession {
   id: string
-  /** The session from which this session was copied, or whose call started it. */
+  /** Id of the session from which this session was copied, or whose call started this session. */
   parentID?: string
   time: { created: number; updated: number }
 }

@@ -6,7 +6,7 @@ import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 /** Runs shell commands of the user. The same permission rules apply as for the model. */
 export interface ShellRunner {
   readonly isRunning: boolean
-  /** Runs a command. Only one command can run at a time. */
+  /** Runs a command, and resolves when it ends. Rejects if another command is running. */
   run(command: string, agent: string | undefined): Promise<void>
   /** Stops the command. */
   stop(): void
@@ -74,7 +74,7 @@ function stopped(state: ToolState): ToolState {
   return { ...state, metadata: { ...state.metadata, output: `${output}\n[stopped]`.trimStart() } }
 }
 
-/** The last line of the output contains the exit code, which the title also shows. */
+/** Matches the last line of the output, which contains the exit code. The title also shows the exit code. */
 const exitLine = /\n?\[(?:exit code|killed by) [^\n]*\]\s*$/
 
 /** Returns the state with the whole output instead of its end. */

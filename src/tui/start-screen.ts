@@ -16,8 +16,8 @@ export interface StartScreen {
 }
 
 /**
- * Shows the start screen. Resolves when the screen is visible and shows what was typed before. `onLeave` is called for
- * Ctrl+C, and for Ctrl+D in an empty editor.
+ * Shows the start screen. Resolves when the screen is visible and contains the text that the user has already typed.
+ * `onLeave` is called for Ctrl+C, and for Ctrl+D in an empty editor.
  */
 export async function showStartScreen({
   env,
@@ -63,7 +63,7 @@ export async function showStartScreen({
   process.on("uncaughtExceptionMonitor", end)
   tui.start()
   tui.renderNow()
-  // Opening the engine blocks this thread, so this first waits for keys that the user has already typed.
+  // Receives keys that the user has already typed, because opening the engine then blocks this thread.
   await new Promise((resolve) => setTimeout(resolve, 1))
   return { end }
 }

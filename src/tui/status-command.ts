@@ -17,7 +17,7 @@ export interface StatusInput {
   isRunning: boolean
   /** Cost of the session in US dollars. */
   cost: number
-  /** Tokens of the last request, and their share of the model's context from 0 to 1, if its size is known. */
+  /** Tokens of the last request, and their share of the model's context from 0 to 1 if the context size is known. */
   context: { tokens: number; share?: number }
   /** Width of the terminal. */
   columns: number
@@ -25,9 +25,9 @@ export interface StatusInput {
 
 /** Runs the user's own command for the status line. */
 export interface StatusCommand {
-  /** The last line that the command printed, with its styles. Undefined until the command has printed a line. */
+  /** The first line of the command's most recent output, with its styles. Undefined until the command prints a line. */
   readonly line: string | undefined
-  /** Runs the command if the input has changed, as soon as the time limits permit. */
+  /** Runs the command if the input has changed, but not before the previous run and the minimum interval have ended. */
   update(input: StatusInput): void
   close(): void
 }
@@ -38,7 +38,7 @@ export interface StatusCommandOptions {
   command: readonly [program: string, ...args: string[]]
   /** Called when the line has changed. */
   onLine(): void
-  /** Called once if the command fails. */
+  /** Called the first time that the command fails. */
   onProblem(message: string): void
 }
 
@@ -89,7 +89,7 @@ export function createStatusCommand({ command, onLine, onProblem }: StatusComman
       }
       start()
     })
-    // A command that does not read its input closes it early.
+    // Writing fails if the command does not read its input.
     child.stdin?.on("error", () => {})
     child.stdin?.end(input)
   }

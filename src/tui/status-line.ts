@@ -11,7 +11,7 @@ import type { Theme } from "./theme.ts"
 export interface StatusSource {
   /** Working directory of sessions that do not exist yet. */
   directory: string
-  /** The user's own command for the status line, as a list of words. */
+  /** The user's own command for the status line: a program and its arguments. */
   command?: readonly [program: string, ...args: string[]]
 }
 
@@ -20,16 +20,16 @@ export interface StatusLineOptions {
   api: Pick<TackleApi, "models" | "project">
   theme: Theme
   source: StatusSource
-  /** Called when the line looks different, although the session did not change. */
+  /** Called when the line changes but the session does not, for example after a change of the branch. */
   onChange(): void
-  /** Called once if the user's own command fails. */
+  /** Called the first time that the user's own command fails. */
   onProblem(message: string): void
 }
 
 /** Values that can change with each frame. */
 export interface StatusFacts {
   agent: string
-  /** As `provider/model`. */
+  /** The model as `provider/model`. */
   model: string | undefined
   /** Hint about keys that are useful at the moment. */
   hint: string
@@ -48,7 +48,7 @@ export interface StatusLine {
 export function createStatusLine({ api, theme, source, onChange, onProblem }: StatusLineOptions): StatusLine {
   const own = source.command && createStatusCommand({ command: source.command, onLine: onChange, onProblem })
   let project: ProjectStatus | undefined
-  /** Sizes of the models' contexts in tokens, by `provider/model`. Empty until they are needed. */
+  /** Context sizes of the models in tokens, by `provider/model`. Undefined until a size is needed. */
   let sizes: Map<string, number | undefined> | undefined
 
   // The first frame does not wait for the test of the sandbox.
@@ -114,7 +114,7 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
 /** Time in milliseconds before the project's state is read for the first time. */
 const firstRefreshMs = 100
 
-/** Returns the state of the sandbox and the branch. Empty until they are known. */
+/** Returns the state of the sandbox and the branch. Returns no facts if the state of the project is unknown. */
 function factsOf(project: ProjectStatus | undefined): string[] {
   if (!project) return []
   return [project.sandbox.works ? "sandbox" : "no sandbox", project.branch ?? ""]
@@ -125,7 +125,7 @@ function sandboxOf(project: ProjectStatus | undefined): StatusInput["sandbox"] {
   return project.sandbox.works ? project.sandbox.kind : "none"
 }
 
-/** Joins the facts. Omits facts that do not fit, except the first fact. */
+/** Joins the facts. Omits the last facts if not all facts fit. The first fact is always shown. */
 function fitting(facts: readonly string[], width: number): string {
   let line = ""
   for (const fact of facts) {

@@ -65,7 +65,7 @@ export interface Themes {
   choose(name: string | undefined): Promise<void>
 }
 
-/** Opens the themes of a directory. `choice` is the file with the name of the chosen theme. */
+/** Opens the themes of a directory. `choice` is the path of the file that contains the name of the chosen theme. */
 export function openThemes(paths: { directory: string; choice: string }, depth: ColorDepth): Themes {
   const list = () => listThemes(paths.directory, depth)
   return {

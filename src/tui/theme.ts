@@ -1,6 +1,6 @@
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
 
-/** Adds a style to text. Returns the text unchanged if colors are disabled. */
+/** Adds a style to text. If colors are disabled, a color leaves the text unchanged. */
 export type Paint = (text: string) => string
 
 /** The kinds of text that have their own color. */
@@ -28,9 +28,9 @@ export type ColorName = (typeof colorNames)[number]
 /** Styles of the terminal interface. */
 export interface Theme extends Record<ColorName, Paint> {
   name: string
-  /** Background that the colors are made for. */
+  /** Background for which the colors are designed. */
   background: "dark" | "light"
-  /** False if the terminal shows no colors, or the user disables them. */
+  /** False if the terminal shows no colors, or if the user has disabled colors. */
   hasColors: boolean
   bold: Paint
   italic: Paint
@@ -121,7 +121,7 @@ export function themeOf({
   const painted = Object.fromEntries(
     colorNames.map((each) => [each, foreground(colors[each] ?? builtIn[background][each], depth)]),
   ) as Record<ColorName, Paint>
-  // Without colors, bold and dim text still show what is selected and important.
+  // If colors are disabled, bold text still shows what is selected or important.
   return {
     ...painted,
     name,
@@ -165,7 +165,7 @@ export function changeTheme(theme: Theme, next: Theme): void {
   Object.assign(theme, next)
 }
 
-/** Returns the styles of a list. They follow later changes of the theme. */
+/** Returns the styles of a list. The styles change with the theme. */
 function selectListTheme(theme: Theme): SelectListTheme {
   return {
     selectedPrefix: (text) => theme.accent(text),
@@ -176,12 +176,12 @@ function selectListTheme(theme: Theme): SelectListTheme {
   }
 }
 
-/** Returns the styles of the editor. They follow later changes of the theme. */
+/** Returns the styles of the editor. The styles change with the theme. */
 export function editorTheme(theme: Theme): EditorTheme {
   return { borderColor: (text) => theme.border(text), selectList: selectListTheme(theme) }
 }
 
-/** Returns the styles of Markdown. They follow later changes of the theme. */
+/** Returns the styles of Markdown. The styles change with the theme. */
 export function markdownTheme(theme: Theme): Omit<MarkdownTheme, "highlightCode"> {
   const dim = (text: string) => theme.dim(text)
   return {

@@ -11,7 +11,7 @@ import type { Paint, Theme } from "./theme.ts"
 /** Options for formatting calls. */
 export interface CallOptions {
   theme: Theme
-  /** Shows all output and the whole diff. */
+  /** Whether all output and the whole diff are shown. */
   expanded: boolean
   worktree: string
   /** The sessions of subagents, by id. */
@@ -97,7 +97,8 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
 }
 
 /**
- * Returns the end of a command's output without colors, as a terminal would show it after all control characters.
+ * Returns the end of a command's output without colors, as a terminal would show it after all control characters were
+ * processed.
  */
 function lastLines(
   output: string,

@@ -214,7 +214,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.press("Escape")
     await terminal.sees("heard beta no more")
     await send("/redo")
-    await terminal.sees("You sent a prompt after the undo.")
+    await terminal.sees("you sent a prompt after the undo.")
     await terminal.press("C-u")
     await send("/undo")
     await terminal.sees(prompt("beta no more"))
