@@ -3,7 +3,7 @@ import type { ToolStateCompleted } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 import { displayPath } from "./display-path.ts"
 
-/** A call, summarized for one line. The texts come from models and tools. Escape them before you display them. */
+/** A one-line summary of a call. Its texts come from models and tools. Escape these texts before you display them. */
 export interface CallSummary {
   tool: string
   /** Text that identifies the call, such as the command or the path. May be empty. */

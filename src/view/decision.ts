@@ -8,7 +8,7 @@ export interface Choice<T> {
    * offered.
    */
   digit: number
-  /** Words that select the choice with Enter, in addition to the letter and the digit. In lower case. */
+  /** Lower-case words that select the choice with Enter, in addition to the letter and the digit. */
   words?: readonly string[]
   label: string
   hint?: string

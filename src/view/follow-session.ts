@@ -18,11 +18,11 @@ export interface FollowedSession {
   readonly hasOlder: boolean
   /** Drops all but the newest `kept` messages from the state, without calling `onChange`. */
   dropOld(kept: number): void
-  /** Loads older messages. Resolves with false if no more messages exist. */
+  /** Loads older messages. Resolves with false if no older messages remain. */
   loadOlder(): Promise<boolean>
   /** Loads the messages of a subagent. Events contain only new messages. */
   loadSubagent(id: string): Promise<void>
-  /** Ends the event stream. The state stays as it is until `reopen`. */
+  /** Ends the event stream. The state does not receive changes of the session until {@link reopen} is called. */
   pause(): void
   /**
    * Opens the event stream after the last received event, and reads the data that events do not repeat: requests and
@@ -75,7 +75,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 
   /**
    * Opens the event stream, loads the session, and shows it. With `after`, the stream repeats the later changes, and
-   * only the other data is loaded. Does nothing if it is called again before the session is loaded.
+   * only the other data is loaded. A call has no effect if another call follows before the session is loaded.
    */
   async function open(after?: number): Promise<void> {
     stream.abort()
@@ -238,7 +238,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   }
 }
 
-/** Time in milliseconds between two checks whether a run is still active. */
+/** Time in milliseconds between two checks of whether a run is still active. */
 const statusIntervalMs = 5_000
 
 /** Loads the session data whose changes are sent as numbered events. */

@@ -1,6 +1,6 @@
 /** Splits Markdown that arrives in pieces into blocks, such as paragraphs, lists and tables. */
 export interface MarkdownBlocks {
-  /** Adds text. Returns the blocks that are complete now. */
+  /** Adds text. Returns the blocks that this text completes. */
   push(text: string): string[]
   /** Returns the block that is not complete yet. */
   rest(): string
@@ -22,7 +22,7 @@ export function createMarkdownBlocks(): MarkdownBlocks {
   let open = ""
   let fence: string | undefined
 
-  /** Adds a complete line. Returns the block that it completes, or an empty string. */
+  /** Adds a complete line. Returns the block that the line completes, or an empty string if it completes no block. */
   function take(line: string): string {
     const before = lines.at(-1)
     const isList = listPattern.test(lines[0] ?? "")

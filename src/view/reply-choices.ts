@@ -1,9 +1,12 @@
 import type { Choice } from "./decision.ts"
 
-/** An answer to a permission request that every client offers. */
+/** An answer to a permission request. All clients offer the same answers. */
 export type ReplyChoice = "once" | "session" | "project" | "reject" | "feedback"
 
-/** Returns the answers to a permission request, in the order in which they are shown. */
+/**
+ * Returns the answers to a permission request in display order. Omits the answers for the session and the project if
+ * `always` is false.
+ */
 export function replyChoices({
   always,
   worktree,

@@ -25,11 +25,11 @@ export interface SessionState {
   /** Pending inputs in the order of their delivery. */
   readonly inputs: readonly Input[]
   readonly todos: readonly Todo[]
-  /** The sessions of subagents, which belong to the `task` calls of this session, by id. */
+  /** The sessions of subagents that `task` calls started in this session or in another subagent, by session id. */
   readonly subagents: ReadonlyMap<string, SubagentState>
   /** True from the first message of a run to its end. */
   readonly isRunning: boolean
-  /** End of the last run that was seen. Undefined while a run is active. */
+  /** Event that ended the last run, if the client received it. Undefined while a run is active. */
   readonly lastRun?: EventOf<"run.completed">
   /** Last error of the session that is not part of a message. The next run clears the error. */
   readonly error?: EventOf<"session.error">["error"]
@@ -305,7 +305,7 @@ function withMessages<T extends WithMessages>(state: T, event: MessageEvent): T 
   }
 }
 
-/** Replaces a part, or adds it in the order of the ids. A resumed stream sends parts in another order. */
+/** Replaces a part, or adds it in the order of the ids. A resumed stream can send parts in a different order. */
 function withPart(parts: readonly Part[], part: Part): Part[] {
   const index = parts.findLastIndex(({ id }) => id === part.id)
   if (index >= 0) return parts.with(index, part)
@@ -352,7 +352,7 @@ function replaced<T>(items: readonly T[], index: number, item: T): T[] {
   return index < 0 ? [...items, item] : items.with(index, item)
 }
 
-/** Token count and cost of all messages that are or were loaded. */
+/** Tokens of the last request, and the cost of all messages that are or were loaded. */
 export interface SessionUsage {
   /** Tokens that the last request to the model used: its whole input and output. */
   contextTokens: number
