@@ -45,8 +45,8 @@ const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)
 const searchProviders: readonly string[] = ["opencode"]
 
 /**
- * Returns why a tool is unavailable, or undefined if it is available. If `model` is undefined, the user calls the tool,
- * and conditions on the model do not apply.
+ * Returns why a tool is unavailable, or undefined if it is available. Omit `model` if the user calls the tool.
+ * Conditions on the model then do not apply.
  */
 export function unavailableReason(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
@@ -57,7 +57,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
     return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))
-    return "no search service is configured: set EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
+    return "no search service is configured: set one of EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
   return undefined
 }
 
@@ -95,7 +95,7 @@ function canSearch(features: Features, model: ModelRef | undefined): boolean {
   return features.search || searchProviders.includes(model?.providerID ?? "")
 }
 
-/** Parses a boolean variable. Returns undefined if it is unset or empty. */
+/** Parses a boolean variable. Returns undefined if the variable is unset or empty. */
 function isOn(value: string | undefined): boolean | undefined {
   if (value === undefined || value === "") return undefined
   return !/^(?:0|false|no|off)$/i.test(value)

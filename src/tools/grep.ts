@@ -96,8 +96,8 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
 }
 
 /**
- * Removes files that must not be read. Counts the files whose reading requires permission. Files whose reading is
- * denied are not counted.
+ * Removes the files that may not be read without permission. `hidden` is the number of removed files for which
+ * permission can be requested. Files that may not be read at all are not counted.
  */
 async function readable(
   found: readonly FileMatches[],

@@ -27,7 +27,7 @@ import { writeTool } from "./write.ts"
 /** A built-in tool and a function that checks its availability. */
 export interface BuiltinTool {
   tool: Info
-  /** Returns why the tool is unavailable, or undefined (see {@link unavailableReason}). */
+  /** Returns why the tool is unavailable, or undefined if it is available. See {@link unavailableReason}. */
   unavailable: (model?: ModelRef) => string | undefined
 }
 

@@ -79,8 +79,8 @@ const maxDescribed = 6_000
 const maxNamed = 8_000
 
 /**
- * Lists the skills, one per line. Beyond the first limit, lists only names. Beyond the second limit, only counts the
- * remaining skills.
+ * Lists the skills, one per line. After {@link maxDescribed} characters, lists only names. After {@link maxNamed}
+ * characters, only counts the remaining skills.
  */
 export function listSkills(skills: readonly Skill[]): string {
   const lines: string[] = []
@@ -116,7 +116,7 @@ async function filesLine(directory: string, signal: AbortSignal): Promise<string
     return `Files: ${shown.map(showName).join(", ")}${more}`
   } catch (error) {
     throwIfAborted(signal)
-    return `Cannot list its files: ${errorMessage(error)}`
+    return `Cannot list the files of the skill: ${errorMessage(error)}`
   }
 }
 

@@ -47,8 +47,8 @@ async function openList(ctx: ToolContext): Promise<TodoCapability> {
 function result(todos: readonly Todo[]) {
   const open = todos.filter((todo) => todo.status === "pending" || todo.status === "in_progress").length
   return {
-    title: counted(open, "open todo"),
-    output: todos.length === 0 ? "No todos yet." : todos.map(line).join("\n"),
+    title: counted(open, "open to-do"),
+    output: todos.length === 0 ? "The to-do list is empty." : todos.map(line).join("\n"),
     metadata: { todos },
   }
 }

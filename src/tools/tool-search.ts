@@ -26,11 +26,11 @@ const parameters = z.lazy(() =>
 )
 
 /**
- * Maximum number of characters shown per description. The tool definition that follows contains the full description.
+ * Maximum number of characters shown per description. The next step offers each tool with its full description.
  */
 const shownLength = 160
 
-/** Searches the tools that are not offered yet. The session offers the tools in `found` from the next step on. */
+/** Searches the tools that are not offered yet. The session offers the tools in `metadata.found` from the next step on. */
 export const toolSearchTool = define(toolSearchId, {
   description: readText(new URL("./tool-search.md", import.meta.url)),
   parameters,

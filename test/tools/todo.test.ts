@@ -17,7 +17,7 @@ test("replaces the whole list and shows it", async () => {
     { content: "ship it", status: "pending", priority: "low" },
     { content: "drop it", status: "cancelled", priority: "medium" },
   ])
-  expect(result.title).toBe("2 open todos")
+  expect(result.title).toBe("2 open to-dos")
   expect(result.output).toBe(
     "[completed] build it (high)\n[in_progress] test it\n[pending] ship it (low)\n[cancelled] drop it",
   )
@@ -35,12 +35,12 @@ test("defaults to medium priority", async () => {
 test("says that the list is empty", async () => {
   const ctx = fakeContext({ directory: "/" })
   expect(await read(ctx)).toEqual({
-    title: "0 open todos",
-    output: "No todos yet.",
+    title: "0 open to-dos",
+    output: "The to-do list is empty.",
     metadata: { todos: [], truncated: false },
   })
   await write(ctx, [{ content: "a", status: "pending" }])
-  expect((await write(ctx, [])).output).toBe("No todos yet.")
+  expect((await write(ctx, [])).output).toBe("The to-do list is empty.")
 })
 
 test("rejects unknown states", async () => {

@@ -90,7 +90,7 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
     : { section, path }
 }
 
-/** Throws `TackleError` if two sections change the same file, because a patch does not define their order. */
+/** Throws `FileChangeError` if two sections change the same file, because a patch does not define their order. */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
   for (const path of paths) {

@@ -203,7 +203,7 @@ const maxNamedLines = 10
 
 /**
  * Returns a function that finds the location of a hunk. A unique match needs no anchor. If there are several matches,
- * the anchor, the order of the hunks or the end of the file must select one of them. Otherwise the result is
+ * the anchor, the order of the hunks or the end of the file must select one of them. Otherwise, the result is
  * `ambiguous`. `cursor` is the index of the line after the previous hunk.
  */
 function createLocator(lines: readonly Line[], length: number): (hunk: PatchHunk, cursor: number) => Located {
@@ -283,7 +283,7 @@ type Anchor =
 
 /**
  * Finds the line of the last anchor. The first anchor must be unique below the cursor. If it does not occur there, it
- * must be unique in the file. Each further anchor selects its next occurrence below the previous one.
+ * must be unique in the file. Each further anchor selects its next occurrence below the previous anchor.
  */
 function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor: number): Anchor {
   let found: number | undefined
@@ -300,8 +300,8 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
 }
 
 /**
- * Returns the indexes of the lines that equal the anchor. If no line does, ignores white space at both ends of the
- * lines. If no line matches then, returns the lines that start with the anchor.
+ * Returns the indexes of the lines that equal the anchor. If no line is equal, ignores white space at both ends of the
+ * lines. If still no line is equal, returns the indexes of the lines that start with the anchor.
  */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()

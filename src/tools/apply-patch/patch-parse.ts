@@ -34,8 +34,8 @@ export class PatchSyntaxError extends TackleError {
 }
 
 /**
- * Parses a patch. Ignores a here-document or Markdown fence around it. Accepts LF and CRLF line endings, and empty
- * context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError} if the text
+ * Parses a patch. Ignores a here-document or Markdown fence around the patch. Accepts LF and CRLF line endings, and
+ * empty context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError} if the text
  * is not a valid patch.
  */
 export function parsePatch(patchText: string): PatchSection[] {
@@ -70,8 +70,8 @@ interface Reader {
 }
 
 /**
- * Throws {@link PatchSyntaxError} for patch syntax before the first or after the last line of the patch. Such a line
- * may belong to a second patch, or to a patch whose start was lost.
+ * Throws {@link PatchSyntaxError} if a line before or after the patch has patch syntax. Such a line may belong to a
+ * second patch, or to a patch whose start was lost.
  */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))

@@ -12,7 +12,7 @@ import { currentTime } from "../../util/time.ts"
  */
 const maxEnded = 32
 
-/** The jobs of one Tackle process. The creator of the table ends them with `killAll` before the process exits. */
+/** The jobs of one Tackle process. The creator of the table must call `killAll` before the process exits. */
 export interface JobTable extends JobCapability {
   /** Returns true if a job of the session is running. */
   runsFor(sessionID: string): boolean
@@ -54,7 +54,7 @@ export function createJobTable(): JobTable {
   }
 }
 
-/** Output limits of a job. They are lower than the limits of a command, because the model polls jobs. */
+/** Output limits of a job. These limits are lower than those of a command, because the model polls jobs. */
 const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
 
 /** Delays in milliseconds between checks whether a program that has closed its output has exited. */

@@ -81,7 +81,10 @@ export interface BashOptions {
   ): CommandVariables | Promise<CommandVariables>
   /** A program that accepts `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if `/bin/bash` does not exist. */
   shell?: string
-  /** Records the processes of a session, so that the next start of Tackle can end them if this process is killed. */
+  /**
+   * Records the processes of a command, so that the next start of Tackle can end them if this process is killed.
+   * Returns a function that removes the record.
+   */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
   /**
    * Whether commands can run in a sandbox (`ToolContext.sandbox`). Determines the tool's description and parameters.

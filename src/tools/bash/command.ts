@@ -86,7 +86,7 @@ const pollMs = 5
 
 /**
  * Waits until the shell itself exits, even if other processes keep its output open. Kills the process tree on timeout
- * or abort.
+ * or abort. After `handOverMs`, stops waiting and leaves the process running.
  */
 export async function supervise(process: RunningProcess, limits: WaitLimits): Promise<Ending> {
   const first = await firstOf(process, limits)

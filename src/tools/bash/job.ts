@@ -27,7 +27,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Thrown if the session does not have a job with this id. */
+/** Thrown if the session does not have a job with this id, or if the call contains no id. */
 export class UnknownJobError extends TackleError {
   constructor(id: string | undefined, known: readonly JobInfo[]) {
     const problem = id === undefined ? "This action requires a job id." : `Job ${id} does not exist.`
@@ -39,7 +39,7 @@ export class UnknownJobError extends TackleError {
 /** Thrown if a job does not accept input, because it was started without input or has ended. */
 export class JobInputError extends TackleError {
   constructor(id: string, status: JobInfo["status"]) {
-    const why = status === "running" ? "its input is closed" : `it has ${status}`
+    const why = { running: "its input is closed", exited: "it has exited", killed: "it was killed" }[status]
     super(
       `Job ${id} does not accept input: ${why}. To write to a command, start it with bash and stdin: true.`,
       { code: "job.input", recoverable: true },
@@ -48,8 +48,8 @@ export class JobInputError extends TackleError {
 }
 
 /**
- * Manages the background jobs of a session. Only input asks for permission, because the commands were permitted when
- * they started.
+ * Manages the background jobs of a session. Only the `input` action asks for permission, because the commands were
+ * permitted when they started.
  */
 export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),

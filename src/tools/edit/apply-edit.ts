@@ -242,8 +242,8 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 }
 
 /**
- * Returns true if a change fits the file although one old line misquotes it: either the new lines replace the wrong
- * words with the file's words, or they remove the line and the line shares a word with the file's line. Any other
+ * Returns true if a change fits the file although one old line misquotes a line of the file: either the new lines
+ * replace the wrong words with the words of the file, or they remove the line and both lines share a word. Any other
  * change may be meant for a different text.
  */
 function isMeantForFile(

@@ -38,7 +38,7 @@ export interface EditTexts {
 
 /**
  * Finds `oldString` with the strictest strategy that matches. `found` has several spans only with `replaceAll` and a
- * literal match. Otherwise several matches are `ambiguous`. A `disputed` result means that the text was found but can
+ * literal match. Otherwise, several matches are `ambiguous`. A `disputed` result means that the text was found but can
  * mean two different edits. A `done` result means that only similar text was found, and the file already contains the
  * new text. `without` names strategies and decorations to disable, for measurements.
  */
@@ -152,8 +152,8 @@ function toMatch(found: {
 const minWholeLines = 3
 
 /**
- * Returns the line number, from 1, where the file already contains all lines of the new text. Ignores white space
- * around lines.
+ * Returns the line number, from 1, at which the file already contains all lines of the new text. Ignores white space
+ * around lines. Returns undefined if the file does not contain these lines, or if the new text is too short.
  */
 function lineOfWhole(lines: readonly Line[], newString: string): number | undefined {
   const fresh = splitLines(newString)

@@ -12,7 +12,7 @@ export type IndentFrame = "old" | "file"
 
 /**
  * Decides which indentation the new text follows: first by the lines that it keeps from the old text, then by the least
- * indentation of each text. Returns undefined if the texts do not determine it.
+ * indentation of each text. Returns undefined if the texts do not determine the indentation.
  */
 export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   const { file, old, fresh } = edit

@@ -23,7 +23,7 @@ export interface Reading extends Texts {
 interface Texts {
   oldString: string
   newString: string
-  /** Whether blank lines were removed that the edit may intend to change. */
+  /** Whether blank lines that the edit may intend to change were removed. */
   doubtfulEdges?: boolean
 }
 
@@ -45,7 +45,7 @@ export function readingsOf(
   return readings
 }
 
-/** Removes a decoration from both texts. Returns undefined if they do not have it. */
+/** Removes a decoration from both texts. Returns undefined if the texts do not have the decoration. */
 type Remove = (edit: Texts) => Texts | undefined
 
 /**
@@ -87,15 +87,18 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
 }
 
 /**
- * Returns true if the old text escapes more quotes than the file does and the new text escapes quotes too. In this
- * case, it is unclear which quotes of the new text should be escaped.
+ * Returns true if the old text escapes more quotes than the text found in the file, and the new text escapes quotes
+ * too. In this case, it is unclear which quotes of the new text should be escaped.
  */
 export function isEscapedBeyond({ oldString, newString }: Reading, found: string): boolean {
   const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0
   return count(newString) > 0 && count(oldString) > count(found)
 }
 
-/** Returns true if the old text has fewer backslashes than the file. Added lines may then also lack backslashes. */
+/**
+ * Returns true if the old text has fewer backslashes than the text found in the file. In this case, added lines may
+ * also lack backslashes.
+ */
 export function hasLostEscapes({ oldString }: Reading, found: string): boolean {
   const count = (text: string) => text.split("\\").length
   return count(oldString) < count(found)
@@ -256,8 +259,8 @@ function keepsQuotes({ oldString, newString }: Texts): boolean {
 }
 
 /**
- * Returns true if the text has backslashes other than in `\n`, `\r` and `\t`. A text without them does not show how
- * they would be escaped.
+ * Returns true if the text has backslashes other than in `\n`, `\r` and `\t`. A text without such backslashes does not
+ * show how they would be escaped.
  */
 function hasMoreThanLineEnds(text: string): boolean {
   return text.replaceAll(/\\[nrt]/g, "").includes("\\")

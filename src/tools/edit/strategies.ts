@@ -144,7 +144,7 @@ export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): S
   return spans
 }
 
-/** Maximum number of blocks to compare. If there are more blocks, the old text is too common. */
+/** Maximum number of blocks to compare. If there are more blocks, the old text is too common to be located. */
 const maxBlocks = 500
 /** Minimum similarity of the whole block and of each line. */
 const matchFloors = { block: 0.85, line: 0.8 }

@@ -313,7 +313,7 @@ export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+/gu) ?? []
 }
 
-/** Minimum share of a line that must be unchanged for the lines to count as similar. */
+/** Minimum score at which two lines count as similar. */
 const changeFloor = 0.5
 
 /** Compares two texts. The score ranges from 0 to 1 and equals `1 - distance / length`. */
@@ -323,7 +323,7 @@ export function similarity(a: string, b: string): { distance: number; length: nu
   return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
 }
 
-/** Returns true if one line may be an edited version of the other, because at least half of it is the same. */
+/** Returns true if one line may be an edited version of the other, because at least half of its text is unchanged. */
 export function isSimilar(a: string, b: string): boolean {
   return similarity(a, b).score >= changeFloor
 }

@@ -7,7 +7,7 @@ import { systemCode } from "../../util/errors.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
 import { counted } from "../../util/words.ts"
 
-/** A position in a file that a language server reported. */
+/** A position that a language server reported in a file. */
 export interface Finding {
   /** Absolute path. */
   path: string
@@ -59,8 +59,8 @@ const maxLine = 200
 const maxFileBytes = 1024 * 1024
 
 /**
- * Renders one line per finding. Omits findings in files that must not be read. Counts the omitted findings if reading
- * the file requires permission, but not if it is denied.
+ * Renders one line per finding. Omits findings in files that may not be read without permission. `hidden` counts the
+ * omitted findings in files for which permission can be requested, but not those in files that may not be read at all.
  */
 export async function renderFindings(
   findings: readonly Finding[],

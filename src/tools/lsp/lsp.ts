@@ -30,7 +30,7 @@ import {
   startOf,
 } from "./findings.ts"
 
-/** Names of the queries. Models know them from other agents. */
+/** Names of the queries. Models know these names from other agents. */
 const operations = [
   "goToDefinition",
   "findReferences",

@@ -87,8 +87,8 @@ interface ModeAnswer {
 
 /**
  * Asks a yes-or-no question. Choosing the first option means yes. Any other answer, or dismissing the question, means
- * no. `show` receives the path of the plan and returns a document to show before the question. Throws if plan mode is
- * off or no user can answer.
+ * no. `show` receives the path of the plan and returns a document to show before the question. Throws `TackleError` if
+ * plan mode is off or no user can answer.
  */
 async function askForMode(
   ctx: ToolContext,
@@ -119,7 +119,10 @@ function notAgreed(said: string | undefined, next: string): ToolResult {
 /** Maximum number of bytes of a plan that are shown. */
 const maxBytes = 64 * 1024
 
-/** Returns the plan for the user. Cuts a longer plan and adds a note. Throws if the plan is missing or empty. */
+/**
+ * Returns the plan for the user. Cuts a plan that is longer than {@link maxBytes}, and adds a note. Throws
+ * `TackleError` if the plan is missing or empty.
+ */
 async function readPlan(file: string, signal: AbortSignal): Promise<string> {
   throwIfAborted(signal)
   const { bytes, size } = await readStart(file)

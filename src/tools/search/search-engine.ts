@@ -29,11 +29,11 @@ export interface FileQuery {
   onUnreadable(): void
 }
 
-/** A query for matching lines in these files. */
+/** A query for matching lines in the files below a root. */
 export interface TextQuery extends FileQuery {
   /** Regular expression, matched line by line. */
   pattern: string
-  /** A plain glob that matches all accepted file names. It only speeds up the search: `accepts` decides. */
+  /** A plain glob that matches all accepted file names. It only speeds up the search: `accepts` selects the files. */
   nameGlob?: string
   /** Maximum number of lines returned with their text, per file. */
   maxLines: number

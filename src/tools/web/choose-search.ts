@@ -48,7 +48,7 @@ const backends: readonly BackendEntry[] = [
 /** URL of Exa's MCP server, which needs no key. */
 const keylessUrl = "https://mcp.exa.ai/mcp"
 
-/** Environment variables that contain keys. They are not passed to commands. */
+/** Names of the environment variables that contain keys. These variables are not passed to commands. */
 export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVariable }) => keyVariable ?? [])
 
 /**
@@ -92,7 +92,7 @@ function open(
   }
 }
 
-/** Returns a service that reports the missing setting when it is used. */
+/** Returns a service whose `search` reports the missing setting. */
 function incomplete(name: string, variable: string | undefined): SearchBackend {
   return {
     name,

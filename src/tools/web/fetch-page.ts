@@ -34,9 +34,12 @@ export interface PageRequest {
   /** Time limit in milliseconds for all network activity. Time spent waiting for the user does not count. */
   timeoutMs: number
   signal: AbortSignal
-  /** Resolves if the URL may be fetched. Called once per URL, because rules can match individual paths on a host. */
+  /**
+   * Resolves if the URL may be fetched, and rejects otherwise. Called once per URL, because rules can match individual
+   * paths on a host.
+   */
   askUrl(url: URL): Promise<void>
-  /** Resolves if a host with non-public addresses may be contacted. */
+  /** Resolves if a host with non-public addresses may be contacted, and rejects otherwise. */
   askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
 }
 
@@ -127,7 +130,7 @@ function statusError(url: URL, status: number): WebfetchError {
         ? "The page is not public, and webfetch cannot log in."
         : status === 429 || status >= 500
           ? "Wait before you try again, or continue without the page."
-          : "Continue without it."
+          : "Continue without the page."
   return new WebfetchError("status", `${url} returned HTTP ${status}. ${advice}`)
 }
 

@@ -22,7 +22,7 @@ export interface SearchResult {
   published?: string
 }
 
-/** Pages, or text that the service compiled from them. */
+/** Pages, or text that the service compiled from pages. */
 export type SearchAnswer = { kind: "results"; results: SearchResult[] } | { kind: "text"; text: string }
 
 /** URL and key of a service. */

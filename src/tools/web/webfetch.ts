@@ -107,7 +107,7 @@ async function contentOf(
   if (kind.kind === "binary" && !/\bcharset=utf-16/i.test(contentType)) {
     throw new WebfetchError(
       "content",
-      `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). If you need it, download it with bash.`,
+      `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). If you need the file, download it with bash.`,
     )
   }
   const { pageText } = await import("./page-text.ts")
