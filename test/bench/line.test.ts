@@ -43,7 +43,7 @@ test("has no result without both figures", () => {
   expect(example([["tackle", "failed: x"]], { kind: "figure", limit: 3 }).result).toBeUndefined()
 })
 
-test("the table shows the result, the peers and the reason of a failure", () => {
+test("the table shows the result, the peers and the reason for a failure", () => {
   const target = { kind: "ratio", limit: 2, of: "floor" } as const
   const text = table(
     [

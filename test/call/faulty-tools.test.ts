@@ -110,7 +110,7 @@ test.each(hostile)("fails only the call that throws %s, at once or later", async
   expect(parts.map(({ state }) => state.status)).toEqual(["error", "completed", "error", "completed"])
 })
 
-test("ends a schema that never answers with the run", async () => {
+test("ends the run on an interrupt, even if a schema never answers", async () => {
   const endless = z.object({}).refine(() => new Promise<boolean>(() => {}))
   await using engine = await startEngine(once("endless"), {
     tools: [tool("endless", async () => fine, { parameters: endless })],
@@ -196,7 +196,7 @@ test("fails only the call of a tool that throws a non-error or throws synchronou
   ])
 })
 
-test("reports an error that escapes after the result, and the process lives", async () => {
+test("reports an error that escapes after the result, and the process continues", async () => {
   const faults: string[] = []
   await using engine = await startEngine(once("late"), {
     tools: [
@@ -260,7 +260,7 @@ test("does not count time spent waiting for the user", async () => {
   expect(await resultsOf(session)).toEqual(["fine"])
 })
 
-test("leaves behind a tool that ignores an interrupt", async () => {
+test("does not wait for a tool that ignores an interrupt", async () => {
   const { promise: later, resolve: wake } = Promise.withResolvers<void>()
   const { promise: done, resolve: finish } = Promise.withResolvers<string>()
   await using engine = await startEngine([...once("stubborn").slice(0, 1), { text: "Again." }], {

@@ -33,7 +33,7 @@ async function call(
   return { asked, runs, end, results: await resultsOf(session) }
 }
 
-test("asks for a tool without its own ask by its canonical arguments", async () => {
+test("asks with the canonical arguments for a tool that has no ask function", async () => {
   const { asked, runs } = await call({ access: "read" })
   expect(asked).toMatchObject([
     { permission: "mine", patterns: ['{"a":"x","b":1}'], always: ["*"], metadata: { tool: "mine" } },
@@ -77,7 +77,7 @@ test.each([
       throw new Error("do not ask me")
     },
   ],
-])("an ask that gives %s lets nothing run", async (_, ask) => {
+])("does not run a tool whose ask returns %s", async (_, ask) => {
   const { asked, runs, results, end } = await call(
     { ask: ask as unknown as NonNullable<Definition["ask"]> },
     { permission: { "*": "allow" } },

@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
-test("lists every agent with its source and shows the settings that count", async () => {
+test("lists every agent with its source and shows the settings that apply", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/agent/keeper.md":
@@ -122,7 +122,7 @@ test("creates an agent with tools from files, from servers and by pattern", asyn
   expect(await machine.project.read(".tackle/agent/a.md")).toContain("tickets_open: true")
 })
 
-test("creates an agent of the user with --user, which counts at once", async () => {
+test("creates an agent of the user with --user, which is available immediately", async () => {
   const machine = await createMachine({})
   const made = await machine.run([
     ...["agent", "create", "mine", "--user", "--description", "Mine", "--format", "json"],

@@ -172,7 +172,7 @@ test.each([
   [["attach", "http://127.0.0.1:1", "--token-file", "missing"], 2, "token file missing does not exist"],
   [["run", "--attach", "http://127.0.0.1:1", "--allow", "bash", "hello"], 2, "cannot be used with option"],
   [["run", "--attach", "http://127.0.0.1:1", "--fork", "hello"], 2, "--fork requires a session"],
-])("reports a wrong use: %j", async (args, code, text) => {
+])("reports incorrect usage: %j", async (args, code, text) => {
   const machine = await createMachine({ script })
   const run = await machine.run(args, { env: { TACKLE_SERVER_TOKEN: "x" } })
   expect(run.stderr).toContain(text)

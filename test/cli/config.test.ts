@@ -114,7 +114,7 @@ test("merges files of the user and of the project in order, then flags", async (
   expect(await show("--trust")).toEqual({ model: "test/project", default_agent: "plan" })
 })
 
-test("shows which rules of an untrusted project do not count, and why", async () => {
+test("shows which rules of an untrusted project do not apply, and why", async () => {
   const permission = { edit: { "*": "allow", "notes\u001b[2J.md": "deny" } }
   const machine = await createMachine({
     config: null,

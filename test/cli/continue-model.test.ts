@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("keeps the model of -m for the session, and continues with the one of its last run", async () => {
+test("uses the model of -m for the session, and continues with the model of the last run", async () => {
   const machine = await createMachine({ script: () => ({ text: "ok" }) })
   const provider = {
     test: { options: { baseURL: machine.server.url, apiKey: "k" }, models: { m: {}, a: {}, b: {} } },

@@ -12,7 +12,7 @@ describePostgres("tackle db", () => {
   })
   afterAll(() => postgres.stop())
 
-  test("prepares a database, imports sessions, and commands continue them there", async () => {
+  test("prepares a database, imports sessions, and continues the sessions there", async () => {
     const machine = await createMachine({ script: () => ({ text: "Done." }) })
     const url = postgres.url()
     const env = { TACKLE_DATABASE: url }

@@ -21,7 +21,7 @@ test("repairs a copy, keeps it and prints where it is", async () => {
   expect(stdout).toContain(`  rm -r ${project}  `)
 }, 120_000)
 
-test("leaves nothing after a demo that fails", async () => {
+test("leaves no files after a demo that fails", async () => {
   const machine = await createMachine({ config: null, files: { file: "" } })
   const temporary = join(machine.home, "tmp")
   await mkdir(temporary)

@@ -87,7 +87,7 @@ describe("the help of every command", async () => {
     expect(missing).toEqual([])
   })
 
-  test("offers --trust only where the config and tools of a project count", () => {
+  test("offers --trust only where the config and tools of a project apply", () => {
     const offers = (command: string) => helps.get(command)?.includes("--trust")
     for (const command of ["run", "tool call", "permission check", "session import", "session compact"])
       expect(offers(command), command).toBe(true)

@@ -65,7 +65,7 @@ test("cuts a long text at 64 KB with a note, and includes each text once", async
   expect(prompt).not.toContain("x end")
 })
 
-test("follows no link before trust to a file outside or to one without instructions", async () => {
+test("before trust, follows no link to a file outside the project or to a file without instructions", async () => {
   const machine = await createMachine({
     git: true,
     files: { ".env": "KEY=inside", "a/b/file.txt": "" },

@@ -5,7 +5,7 @@ import { createMachine, until } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
 describe.skipIf(!hasTmux)("the interactive terminal with --attach (needs tmux)", () => {
-  test("shows the own status line, the branch, and the output of `!` commands while they run", async () => {
+  test("shows the user's status line, the branch, and the output of `!` commands while they run", async () => {
     const machine = await createMachine({
       files: { ".git/HEAD": "ref: refs/heads/topic\n" },
       script: ({ body: { messages } }) => ({ text: `heard ${messages.at(-1)?.content}` }),

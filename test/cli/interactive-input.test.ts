@@ -339,7 +339,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     expect(await terminal.sees("heard hello")).toMatch(/500[\s\S]*› hello/)
   })
 
-  test("names the command that an unknown one resembles, and keeps the text", async () => {
+  test("names the command that an unknown command resembles, and keeps the text", async () => {
     const { terminal, send } = await open({ script: [] })
     await send("/undoo")
     await terminal.sees("Unknown command /undoo. Did you mean /undo?")

@@ -10,7 +10,7 @@ const bash = (command: string) => ({
 })
 
 describe.skipIf(!hasTmux)("a long conversation in the interactive terminal (needs tmux)", () => {
-  test("begins with its end, and shows earlier messages on request", async () => {
+  test("shows the end first, and earlier messages on request", async () => {
     const machine = await createMachine({ script: [] })
     const id = await storeLongSession(machine.project.directory, machine.data)
     const terminal = await openTerminal(machine)
@@ -57,7 +57,7 @@ describe.skipIf(!hasTmux)("a long conversation in the interactive terminal (need
     await terminal.sees("[exit 0]")
   })
 
-  test("shows each paragraph once after many changes of the size while it streams", async () => {
+  test("shows each paragraph once after many resizes while the answer streams", async () => {
     const text = Array.from({ length: 60 }, (_, index) => `Paragraph ${index} of the text.\n\n`).join("")
     const machine = await createMachine({ script: [{ text, pieceSize: 8, pieceDelayMs: 10 }] })
     const terminal = await openTerminal(machine)

@@ -96,7 +96,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("Continue this session")
   })
 
-  test("redraws without duplicates after the terminal was resized", async () => {
+  test("redraws without duplicates after the terminal is resized", async () => {
     const machine = await createMachine({ script })
     const terminal = await openTerminal(machine)
     await terminal.tackle("a long text")

@@ -85,7 +85,7 @@ test("drops a changed skill, agent or command of the project, one line each, unt
   ])
 })
 
-test("keeps the agent of a prompt unchanged until it ends, and drops it for the next prompt", async () => {
+test("keeps the agent unchanged until the prompt ends, and drops the agent for the next prompt", async () => {
   const machine: Machine = await createMachine({
     files: {
       ".tackle/agent/worker.md": "---\nmode: primary\ntools:\n  bash: false\n---\nYou are the worker.\n",

@@ -79,7 +79,7 @@ test("reports a run that the model ends without text, and only such a run", asyn
   expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
 })
 
-test("prints nothing to a pipe of an answer that broke off and was requested again", async () => {
+test("prints only the repeated answer to a pipe if the first answer broke off", async () => {
   const words = "one two three four five six seven eight nine ten"
   const machine = await createMachine({
     script: [

@@ -248,7 +248,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect((await machine.run(["permission", "check", "bash", "factor 1 4"])).code).toBe(10)
   })
 
-  test("removes a question when the run is ended from outside, and takes Escape as a no", async () => {
+  test("removes a question when the run is ended from outside, and treats Escape as no", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
     })

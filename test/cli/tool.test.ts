@@ -103,7 +103,7 @@ test("exits from tool call with 0 completed, 1 error, 2 invalid, 3 refused", asy
   expect(secret.code).toBe(3)
 })
 
-test("writes and edits without a session, as the user vouches for the state of the file", async () => {
+test("writes and edits without a session, because the user knows the state of the file", async () => {
   const machine = await createMachine({ files: { "a.txt": "seven\n" } })
   const edit = { filePath: "a.txt", oldString: "seven", newString: "eight" }
   const run = await machine.run(["tool", "call", "edit", JSON.stringify(edit), "--allow", "edit:a.txt"])

@@ -15,7 +15,7 @@ const shout = (word: string) => `
     },
   })`
 
-test("includes a file that a config substitutes in what is trusted", async () => {
+test("covers a file that a config substitutes", async () => {
   const machine = await createMachine({
     files: { "tackle.json": '{"shell":"{file:shell.txt}"}', "shell.txt": "/bin/sh" },
   })
@@ -218,7 +218,7 @@ test("trusts and revokes items one by one, or all", async () => {
   expect(await states()).toEqual(["opencode.json new", "tackle.toml new"])
 })
 
-test.skipIf(!hasTmux)("asks for each item at a terminal, and takes no answer as a no", async () => {
+test.skipIf(!hasTmux)("asks for each item at a terminal, and treats a missing answer as no", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const terminal = await openTerminal(machine)
   await terminal.tackle("trust")

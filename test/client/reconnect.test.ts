@@ -66,7 +66,7 @@ async function readToEnd(
 
 describe("an event stream", () => {
   test.each([500, 900, 1_500, 3_000])(
-    "that breaks again and again after some more than %i bytes loses and repeats nothing",
+    "that breaks repeatedly after more than %i bytes loses and repeats nothing",
     async (bytes) => {
       await using connected = await connect()
       const { proxy, session, remote } = connected

@@ -79,7 +79,7 @@ describe("an untrusted project", () => {
     expect(loaded.ignored).toContain("tackle.json: some instructions")
   })
 
-  test("keeps the rules of trusted files when another changes, whose rules still tighten", async () => {
+  test("keeps the rules of trusted files when another file changes, and applies its stricter rules", async () => {
     place.write("project/opencode.json", { permission: { bash: "allow", c: "allow" } })
     place.write("project/tackle.json", { permission: { bash: { "rm *": "deny" }, edit: "allow" } })
     const trusted = (items: readonly TrustItem[]) => ({

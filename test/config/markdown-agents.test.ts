@@ -62,7 +62,7 @@ test("builds the agent from the fields and the text", async () => {
   expect(files).toEqual([{ path: file, kind: "tackle", scope: "project" }])
 })
 
-test("prefers a later place field by field, and returns its origin", async () => {
+test("prefers the file with the higher precedence for each field, and returns its origin", async () => {
   const rising = [
     "home/.claude/agents/x.md",
     "home/.config/opencode/agent/x.md",

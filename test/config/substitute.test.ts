@@ -69,7 +69,7 @@ test("leaves keys and other text in braces unchanged", async () => {
   expect(config).toEqual({ shell: "{env} {other:x} {env:}", agent: { "{env:A}": { prompt: "a" } } })
 })
 
-test("replaces an unset variable by nothing, with a warning", async () => {
+test("replaces an unset variable with an empty text, and warns", async () => {
   const file = place.write("project/tackle.json", '{\n "shell": "x{env:NOT_SET}" }')
   const { config, warnings } = await place.load()
   expect(config.shell).toBe("x")

@@ -119,7 +119,7 @@ test.skipIf(process.platform !== "linux")("journals a job while it runs", async 
   await expect.poll(book, { timeout: 10_000 }).toEqual([])
 })
 
-test("refuses work after it was closed", async () => {
+test("refuses work after it is closed", async () => {
   await using engine = await startEngine([{ text: "Hello." }])
   const { session } = await run(engine)
   await engine.tackle.close()

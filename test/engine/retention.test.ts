@@ -50,7 +50,7 @@ async function startOnce(data: string, options: Partial<TackleOptions> = {}): Pr
 
 const left = (data: string) => files.filter((name) => existsSync(join(data, name)))
 
-test("removes old files of every kind at a start, and keeps the rest", async () => {
+test("removes old files of every kind at startup, and keeps the rest", async () => {
   const [old, fresh] = [await dataDirectory(8), await dataDirectory(6)]
   expect(await startOnce(old)).toEqual([])
   expect(left(old)).toEqual([])

@@ -43,7 +43,7 @@ test("passes an ask to the engine and returns the reply", async () => {
   expect(ctx.asked).toEqual([{ permission: "edit", patterns: ["x.txt"], paths: ["x.txt"] }])
 })
 
-test("fails with the refusal if the program gives up after one", async () => {
+test("fails with the refusal if the program ends because of it", async () => {
   const program = nodeProgram(asking)
   const refusal = new PermissionError({ kind: "denied", permission: "edit", patterns: ["x.txt"], by: "rule" })
   await using ctx = fakeContext({

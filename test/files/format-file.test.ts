@@ -227,7 +227,7 @@ describe("a formatter that fails", () => {
     await expect(edit("a.txt", "one", "two")).rejects.toThrow("has changed since")
   })
 
-  test("has its output recorded before that is reverted", async () => {
+  test("has its output recorded before the output is reverted", async () => {
     await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
     switchOn(tidy)
     const kept = keepChanges()
@@ -340,7 +340,7 @@ describe("an untrusted project", () => {
     )
   })
 
-  test("runs a command of the user only if that does not run project code", async () => {
+  test("runs a command of the user only if the command does not run project code", async () => {
     await program(upper)
     switchOn(linter)
     expect((await write("a.txt", "one\n")).output).toContain(

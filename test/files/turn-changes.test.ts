@@ -140,7 +140,7 @@ test.skipIf(process.getuid?.() === 0)(
   },
 )
 
-test("describes what is beyond the limits, and does not restore a file that was not held", async () => {
+test("describes changes beyond the limits, and does not restore a file whose content was not stored", async () => {
   const many = await startTurn(["a", "b", "c"], { entries: 2 })
   await many.changes.command("make many", signal, async () => writeFileSync(many.project.path("c"), "1"))
   expect(many.records.at(-1)).toMatchObject({
@@ -158,7 +158,7 @@ test("describes what is beyond the limits, and does not restore a file that was 
   await large.project.remove()
 })
 
-test("names the full disk, not the user, if an old content could not be stored", async () => {
+test("names the full disk, not the user, if old content could not be stored", async () => {
   const { project, records, contents, changes } = await startTurn(["a", "b"])
   const put = contents.put
   contents.put = async (bytes) => {

@@ -47,7 +47,7 @@ describe("gateway: upstream errors", () => {
     ["reset", true],
     ["no-finish", true],
     ["cut", true],
-  ] as const)("by %s, streamed %s: an error, and no answer that looks whole", async (fault, stream) => {
+  ] as const)("by %s, streamed %s: an error, and no answer that looks complete", async (fault, stream) => {
     const { client } = await setUp([{ text: "Some words in many pieces.", pieceSize: 3, fault }])
     const error = await failure(
       stream ? collect(client, {}) : client.chat.completions.create({ model: "m", messages, tools }),
@@ -56,7 +56,7 @@ describe("gateway: upstream errors", () => {
   })
 
   test.each(["native", "synthetic"] as const)(
-    "by empty events alone (%s): an error after the time that it has",
+    "by only empty events (%s): an error at the time limit",
     async (policy) => {
       const server = createServer((_, response) => {
         response.writeHead(200, { "content-type": "text/event-stream" })
@@ -74,7 +74,7 @@ describe("gateway: upstream errors", () => {
     },
   )
 
-  test.each([true, false])("by silence, streamed %s: an error after the time that it has", async (stream) => {
+  test.each([true, false])("by silence, streamed %s: an error at the time limit", async (stream) => {
     const { client } = await setUp([{ fault: "hang" }], { silenceMs: 50 })
     const asked = stream
       ? collect(client, {})

@@ -82,7 +82,7 @@ describe("gateway: responses", () => {
     expect(new Set(events.flatMap((event) => ("response" in event ? [event.response.id] : []))).size).toBe(1)
   })
 
-  test("gives a custom tool its text, streamed and whole", async () => {
+  test("passes a custom tool its text, streamed and in one piece", async () => {
     const text = '*** Begin Patch\n"quoted"\n*** End Patch'
     const call = `<tool_call>\n${JSON.stringify({ name: "apply_patch", arguments: { input: text } })}\n</tool_call>`
     const { client, upstream } = await start(() => ({ text: call, pieceSize: 9 }))

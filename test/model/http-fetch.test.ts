@@ -157,7 +157,7 @@ describe.each([
   })
 })
 
-test("joins what arrives within 33 ms after a chunk, and does not delay the end of the body", async () => {
+test("joins data that arrives within 33 ms after a chunk, and does not delay the end of the body", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] })
   try {
     const { promise: answer, resolve } = Promise.withResolvers<ServerResponse>()

@@ -272,7 +272,7 @@ describe("stream errors", () => {
     expect(error.message.length).toBeLessThan(300)
   })
 
-  test("a web page instead of an answer points at baseURL", async () => {
+  test("a web page instead of an answer is reported with a hint to check baseURL", async () => {
     const server = await serve((response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html>hello</html>")
     })

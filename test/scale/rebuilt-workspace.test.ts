@@ -13,7 +13,7 @@ import { startGitServer } from "../git-server.ts"
 import { aSession } from "../suites/records.ts"
 import { createInProcessDispatcher } from "./in-process.ts"
 
-test("a worker rebuilds the worktree of a session whose machine is gone, and runs the session there", async () => {
+test("a worker rebuilds the worktree of a session whose machine no longer exists, and runs the session there", async () => {
   await using disposer = new AsyncDisposableStack()
   const remotes = await temporaryProject({})
   disposer.defer(() => remotes.remove())

@@ -2,7 +2,7 @@ import { connect } from "node:net"
 import { expect, test } from "vitest"
 import { readEvents, type ServerEvent, setUp, tokens } from "./start-server.ts"
 
-test("continues a snapshot without a hole", async () => {
+test("continues a snapshot without a gap", async () => {
   const { server, get, post, session } = await setUp([{ text: "Hello." }, { text: "Again." }])
   const path = await session()
   await post(`${path}/input`, { text: "Hi" })

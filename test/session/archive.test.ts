@@ -178,7 +178,7 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
   await expect(importSession(createMemoryStore(), archive, place)).rejects.toThrow(reason)
 })
 
-test("a sanitized archive tells what happened and nothing that was said, and can be imported", async () => {
+test("a sanitized archive contains the events but no texts of a session, and can be imported", async () => {
   const store = createMemoryStore()
   await fill(store)
   const clean = sanitizeArchive(await exported(store))

@@ -146,7 +146,7 @@ async function openSession(delays: { commit: number; read: number }) {
   }
 }
 
-test("a reader that joins at any moment, again and again, has the same text as one that was there", async () => {
+test("a reader that joins at any moment, again and again, has the same text as one that joined at the start", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(action, { minLength: 5, maxLength: 60, size: "max" }),

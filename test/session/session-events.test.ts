@@ -80,7 +80,7 @@ test("a reader from the start has the same messages as the store", async () => {
   expect(new Set(view.seen).size).toBe(view.seen.length)
 })
 
-test("a reader that leaves and comes back at any event misses nothing and hears nothing twice", async () => {
+test("a reader that leaves and returns at any event misses nothing and receives nothing twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 5 }), async (breaks) => {
       await using engine = await talkative()
@@ -134,7 +134,7 @@ test("resets a reader that asks for a number from the future", async () => {
   expect(heard).toEqual([{ type: "reset", sessionID: session.id, seq: 1, reason: "unknown" }])
 })
 
-test("resets a slow reader, who misses nothing after coming back", async () => {
+test("resets a slow reader, which misses nothing after it reconnects", async () => {
   await using engine = await talkative()
   const session = await engine.tackle.sessions.create()
   const events = session.events({ after: 0, maxWaiting: 3 })

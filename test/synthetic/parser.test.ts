@@ -202,7 +202,7 @@ describe("parser: streaming", () => {
     ])
   })
 
-  test("reports a short call when the text after it shows that it is meant", () => {
+  test("reports a short call when the following text shows that the call is intended", () => {
     const parser = parserOf("hermes")
     const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
     expect(parser.push(call)).toEqual([])

@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-test("the corpus has sixty cases, each of a kind of its own", () => {
+test("the corpus has sixty cases, each of a different kind", () => {
   const kinds = groups.flatMap(({ cases }) => cases.map(({ kind }) => kind))
   expect(kinds.length).toBeGreaterThanOrEqual(60)
   expect(new Set(kinds).size).toBe(kinds.length)

@@ -183,7 +183,7 @@ describe("after an edit", patience, () => {
     ["tsserver", "it was asked for"],
     ["no-tsserver", "it was published"],
   ])(
-    "a server that can hand requests on to TypeScript is asked, and no answer is not taken for a clean file: %s",
+    "a server that can forward requests to TypeScript is asked, and a missing answer does not count as a clean file: %s",
     async (manner, message) => {
       const { ask } = await setup(
         { "größe 1.txt": "old\n" },

@@ -187,7 +187,7 @@ test("permission for a symlink includes its target", async () => {
 test.each([
   ["a second name of a protected file", async (secret: string, path: string) => link(secret, path)],
   ["the protected file itself", async (secret: string, path: string) => rename(secret, path)],
-])("read does not show %s that took a file's name while it was asked about", async (_, exchange) => {
+])("read does not show %s that replaced a file during the permission request", async (_, exchange) => {
   const [path, secret] = [join(project, "notes.txt"), join(project, ".env")]
   await writeFile(path, "notes\n")
   await writeFile(secret, "KEY=hidden\n")
@@ -208,17 +208,20 @@ test.each([
   ["makes", "Add File: place/new.txt\n+x"],
   ["takes away", "Delete File: place/file.txt"],
   ["moves", "Update File: place/file.txt\n*** Move to: place/other.txt\n@@\n-inside\n+changed"],
-])("a patch that %s a file whose directory became a link meanwhile does nothing", async (_, section) => {
-  const ctx = swappedWhileAsked()
-  await (await readTool.init()).execute(
-    { filePath: "place/file.txt" },
-    fakeContext({ directory: project, files: ctx.files }),
-  )
-  const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
-  await writeFile(join(outside, "file.txt"), "inside\n")
-  await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
-    /changed while this call waited|leads to another file|does not exist/,
-  )
-  expect(await readdir(outside)).toEqual(["file.txt"])
-  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")
-})
+])(
+  "a patch that %s a file changes nothing if the directory of the file became a link",
+  async (_, section) => {
+    const ctx = swappedWhileAsked()
+    await (await readTool.init()).execute(
+      { filePath: "place/file.txt" },
+      fakeContext({ directory: project, files: ctx.files }),
+    )
+    const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
+    await writeFile(join(outside, "file.txt"), "inside\n")
+    await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
+      /changed while this call waited|leads to another file|does not exist/,
+    )
+    expect(await readdir(outside)).toEqual(["file.txt"])
+    expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")
+  },
+)

@@ -48,7 +48,7 @@ test("highlights the complete lines of a block that is being streamed", () => {
   expect(renderCode("if x", "py", open)).toEqual(["if x"])
 })
 
-test("keeps the text of every code", () => {
+test("keeps the text of any code", () => {
   const languages = fc.constantFrom("ts", "html", "bash", "python", "yaml", "css", "php", "diff", "c", "sql")
   const code = fc
     .array(

@@ -92,7 +92,7 @@ describe("a long session", () => {
     expect(draw()[0]).toBe("› prompt 0")
   })
 
-  test("draws at most some screens of a conversation that grows, and all of them after a resize", () => {
+  test("draws only the last lines of a growing conversation, and more lines after a resize", () => {
     const { conversation, view, draw } = open()
     let forgotten = 0
     for (let count = 1; count <= 1_000; count += 9) {

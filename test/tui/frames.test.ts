@@ -178,7 +178,7 @@ test("the to-do list is visible during a run, and its current entry after it", a
   shown.app.close()
 })
 
-test("changes of a session are drawn at most 30 times per second, and a key at once", async () => {
+test("changes of a session are drawn at most 30 times per second, and a key press immediately", async () => {
   const terminal = fakeTerminal()
   const shown = await showSession(terminal)
   await shown.send({ type: "message.created", message: answer })

@@ -113,7 +113,7 @@ describe("the permission card", () => {
     expect(replies).toEqual([{ reply: "always", scope: "project", patterns: ["npm test"] }])
   })
 
-  test("grants nothing if every pattern is emptied", () => {
+  test("grants nothing if every pattern is cleared", () => {
     const { card, replies, press } = ready()
     press("p", keys.enter, "\u0015", keys.enter)
     expect(replies).toEqual([])

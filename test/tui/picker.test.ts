@@ -50,7 +50,7 @@ describe("the picker", () => {
     expect(calls).toEqual(["cancelled"])
   })
 
-  test("moves with the arrows, around both ends", () => {
+  test("moves with the arrow keys, and wraps around at both ends", () => {
     const { calls, press } = open()
     press(keys.down, keys.down, keys.enter, keys.up, keys.enter)
     expect(calls).toEqual(["chose a", "chose c"])

@@ -53,7 +53,7 @@ async function open({ history, completions = {}, env = {}, running = false }: Gi
 const png = Buffer.from("iVBORw0KGgo=", "base64")
 
 describe("the editor of inputs", () => {
-  test("sends with Enter, and has three keys for a new line", async () => {
+  test("sends with Enter, and inserts a new line with three other keys", async () => {
     const { editor, sent, press } = await open()
     press(..."one", "\n", ..."two", "\\", keys.enter, ..."three", "\u001b[13;2u", ..."four")
     expect(rendered(editor, 40)).toMatch(/one\n two\n three\n four/)
@@ -215,7 +215,7 @@ describe("the editor of inputs", () => {
     expect(editor.text()).toBe('see @src/app.ts and @"my docs/a.md" ')
   })
 
-  test("has no completions from a source that fails", async () => {
+  test("suggests nothing if a source of completions fails", async () => {
     const { editor, press } = await open({
       completions: { files: () => Promise.reject(new Error("no server")) },
     })

@@ -68,7 +68,7 @@ describe("the question card", () => {
     expect(given).toEqual([[["dark blue"]]])
   })
 
-  test("goes back from the own words to the options with Escape", () => {
+  test("returns from the user's own words to the options with Escape", () => {
     const { card, given, press } = open([color])
     press("3", "x", keys.escape)
     expect(rendered(card)).toContain("1  red")

@@ -169,7 +169,7 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     expect(await page.getByRole("region", { name: "Output of bash" }).innerText()).toContain("second")
   })
 
-  test("lists what the user allowed from now on, and revokes it", async () => {
+  test('lists and revokes the permissions that the user granted with "always"', async () => {
     const command = { name: "bash", arguments: { command: "npm --version", description: "version" } }
     const { server, get, directory } = await startPageServer([
       { calls: [command] },

@@ -151,7 +151,7 @@ test("does not sign in with oauth switched off or an authorization header", asyn
 })
 
 describe("listenForCallback", () => {
-  test("accepts only our state", async () => {
+  test("accepts only its own state", async () => {
     await using callback = await listenForCallback({ port: 0, state: "ours" })
     const answer = callback.answer(never)
     expect((await fetch(`${callback.url}?code=x&state=theirs`)).status).toBe(404)

@@ -6,7 +6,7 @@ import { realServer, scriptedServer } from "./servers.ts"
 const { settings: everything } = realServer("everything")
 const document = "demo://resource/static/document/architecture.md"
 
-test("lets the model list and read resources after the user allowed it", async () => {
+test("lets the model list and read resources after the user allows it", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "mcp_list_resources", arguments: { server: "everything" } }] },

@@ -127,7 +127,7 @@ describe("sampling", () => {
     { text: "Done." },
   ]
 
-  test("sends the request after the user allowed it, with limited tokens and no tools", async () => {
+  test("sends the request after the user allows it, with limited tokens and no tools", async () => {
     await using engine = await startEngine(script, { mcp: { everything }, permission })
     const asked: unknown[] = []
     engine.tackle.on("permission.asked", ({ permission: type, patterns, metadata, reply }) => {

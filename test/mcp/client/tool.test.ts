@@ -9,7 +9,7 @@ import { realServer, scriptedServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
 
-test("runs a server's tool after the user allowed it", async () => {
+test("runs a server's tool after the user allows it", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "everything_get-sum", arguments: { a: 2, b: 3 } }] },

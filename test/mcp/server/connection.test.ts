@@ -115,7 +115,7 @@ test("sends live metadata as progress with an increasing number", async () => {
   expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
 })
 
-test("converts attached pictures, audio, bytes and text", async () => {
+test("converts attached images, audio, bytes and text", async () => {
   const data = (mime: string, text: string) => ({
     type: "file" as const,
     mime,

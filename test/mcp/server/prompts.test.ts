@@ -7,7 +7,7 @@ import { connectClient, openEngine } from "./connect.ts"
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-test("offers commands with the arguments of their hint, and attaches mentioned files and pictures", async () => {
+test("offers commands with the arguments of their hint, and attaches mentioned files and images", async () => {
   const engine = await openEngine(
     {
       permission: { "*": "allow" },

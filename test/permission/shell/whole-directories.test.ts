@@ -56,7 +56,7 @@ describe("hidden files", () => {
     "-g '**/.e*'",
     "-tsh",
     "-g '*'",
-  ])("rg %s asks: it reads them though it was not told --hidden", async (options) => {
+  ])("rg %s asks, because it reads hidden files without --hidden", async (options) => {
     expect(await verdict(createWorktree(), `rg ${options} KEY`)).toBe("ask")
   })
 
@@ -68,7 +68,7 @@ describe("hidden files", () => {
   )
 
   test.each([".gitignore", ".ignore", ".rgignore", "src/.ignore", ".git/info/exclude"])(
-    "rg asks where %s takes one in again",
+    "rg asks if %s includes a hidden file again",
     async (file) => {
       const worktree = createWorktree()
       mkdirSync(join(worktree, ".git/info"), { recursive: true })

@@ -52,7 +52,7 @@ test("returns number and beginning of a record of any length, in any chunks", as
   )
 })
 
-test("also if the length is in its matches or in base64", async () => {
+test("returns number and beginning of a record that is long because of its matches or base64", async () => {
   const submatches = Array.from({ length: 20_000 }, (_, start) => ({
     match: { text: "a" },
     start,

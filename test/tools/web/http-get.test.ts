@@ -62,14 +62,17 @@ test.each([
   ["gzip", gzipSync],
   ["deflate", deflateSync],
   ["br", brotliCompressSync],
-])("a body compressed by %s is unpacked, and bounded by what comes out", async (encoding, compress) => {
-  const port = await serve((request, response) => {
-    response.setHeader("content-encoding", encoding)
-    response.end(compress("x".repeat(request.url === "/bomb" ? 5_000_000 : 1000)))
-  })
-  expect((await get(`http://h:${port}/`)).body.length).toBe(1000)
-  await expect(get(`http://h:${port}/bomb`)).rejects.toMatchObject({ code: "webfetch.size" })
-})
+])(
+  "a body compressed by %s is decompressed, and its decompressed size is limited",
+  async (encoding, compress) => {
+    const port = await serve((request, response) => {
+      response.setHeader("content-encoding", encoding)
+      response.end(compress("x".repeat(request.url === "/bomb" ? 5_000_000 : 1000)))
+    })
+    expect((await get(`http://h:${port}/`)).body.length).toBe(1000)
+    await expect(get(`http://h:${port}/bomb`)).rejects.toMatchObject({ code: "webfetch.size" })
+  },
+)
 
 test("rejects a body that is too large without reading all of it", async () => {
   const port = await serve((request, response) => {
