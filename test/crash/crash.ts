@@ -10,24 +10,24 @@ import { lastWords, prompt } from "./task.ts"
 /** The result of one interrupted run. */
 export interface Survival {
   moment: string
-  /** The run had ended before its moment came. */
+  /** True if the run ended before the moment. */
   missed: boolean
-  /** Nothing: it was survived. */
+  /** Problems that were found. Empty if the run survived. */
   wrong: string[]
 }
 
 export const runArguments = ["run", "--auto", "--format", "json"]
 
 export interface CrashOptions {
-  /** Default `SIGKILL`. */
+  /** Signal that ends the run. Default: `SIGKILL`. */
   signal?: NodeJS.Signals
-  /** Of the commands. Default `off`. */
+  /** Sandbox of the commands. Default: `off`. */
   sandbox?: "off" | "auto"
-  /** The machine loses its power at the moment, and with it so much of what was not synced: from 0 to 1. */
+  /** Simulates a power loss at the moment. `lost` is the share of the unsynced data that is lost, from 0 to 1. */
   powerCut?: { lost: number }
 }
 
-/** Interrupts one run at the moment, inspects what it left, continues it and inspects the end. */
+/** Interrupts one run at the moment, inspects the state that it left, continues the run and inspects the result. */
 export async function crash(
   moment: Moment,
   { signal = "SIGKILL", sandbox = "off", powerCut }: CrashOptions = {},
@@ -59,7 +59,7 @@ function isDurable({ tool, state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : ["bash", "write", "edit", "task"].includes(tool)
 }
 
-/** Continues the run as a user would. */
+/** Continues the run as a user would. Returns the problems, if any. */
 export async function goOn(place: Place): Promise<string[]> {
   const began = inspect(place.data).sessions > 0
   const next = place.start([...runArguments, ...(began ? ["--continue"] : []), prompt])

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { canMount, fullDisk, readOnly, readStored } from "./disk.ts"
 
-/** From too small for the tables to enough for all but the end of a subagent, in KB. */
+/** Sizes in KB, from too small for the tables to almost enough for the whole run. */
 test.skipIf(!canMount()).each([16, 160, 512, 720])(
   "ends a run on a full disk of %i KB, and continues it when there is space again",
   async (size) => {

@@ -6,7 +6,7 @@ import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
 import { comesTrue, createPlace, processesIn } from "./place.ts"
 import { prompt } from "./task.ts"
 
-/** Command that mounts the whole machine. Options after it replace parts. */
+/** Command that mounts the file system of this machine. Further options replace parts of it. */
 export const machineMounts = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
 
 /** Returns false without `bwrap`, or if the system does not allow mounts. */
@@ -20,7 +20,7 @@ export function canMount(): boolean {
   }
 }
 
-/** Copies the content of a disk that ends with the run to `kept`. */
+/** Runs a command, and then copies the data directory, whose disk ends with the run, to `kept`. */
 const thenKeep = [
   "sh",
   "-c",
@@ -29,8 +29,8 @@ const thenKeep = [
 ]
 
 /**
- * A run whose data directory is a disk of so many KB, gone on with when there is room again. `missed`: the disk was
- * large enough for all of it.
+ * Runs the task with its data directory on a disk of `size` KB, and continues it on a larger disk. `missed` is true if
+ * the disk was large enough for the whole run.
  */
 export async function fullDisk(size: number): Promise<Survival> {
   await using place = await createPlace()
@@ -49,7 +49,7 @@ export async function fullDisk(size: number): Promise<Survival> {
     const said = [...errors, run.said.stderr].join("\n")
     if (code !== 1) wrong.push(`it ended with ${code}: ${said}`)
     if (!/is full|ENOSPC/.test(said)) wrong.push(`it does not say that the disk is full: ${said}`)
-    if (/defect|\n +at /.test(run.said.stderr)) wrong.push(`it fell: ${run.said.stderr}`)
+    if (/defect|\n +at /.test(run.said.stderr)) wrong.push(`it crashed: ${run.said.stderr}`)
   }
   if (!(await comesTrue(() => processesIn(place.directory).length === 0))) wrong.push("processes are left")
 
@@ -62,7 +62,7 @@ export async function fullDisk(size: number): Promise<Survival> {
   return { moment: `on a disk of ${size} KB`, missed, wrong }
 }
 
-/** Reads a stored session whose data directory is read-only. Returns what is wrong. */
+/** Reads a stored session whose data directory is read-only. Returns the problems. */
 export async function readStored(): Promise<string[]> {
   await using place = await createPlace()
   await place.start([...runArguments, prompt]).ended
@@ -82,7 +82,7 @@ export async function readStored(): Promise<string[]> {
   return wrong
 }
 
-/** Two runs whose data directory cannot be written: an empty one, and one that was used before. */
+/** Makes two runs whose data directory is read-only: an empty directory, and one that was used before. */
 export async function readOnly(): Promise<Survival> {
   await using place = await createPlace()
   const wrong: string[] = []
@@ -98,7 +98,7 @@ export async function readOnly(): Promise<Survival> {
     if (code !== 1) wrong.push(`it ended with ${code}`)
     if (!/^tackle: The database \S+ cannot be written .*TACKLE_DATA_DIR/.test(run.said.stderr))
       wrong.push(`it does not say what to do: ${run.said.stderr}`)
-    if (run.said.stdout !== "" || place.server.requests.length > 0) wrong.push("something was begun")
+    if (run.said.stdout !== "" || place.server.requests.length > 0) wrong.push("something was started")
     if (readdirSync(place.data).join() !== before) wrong.push("something was written")
   }
   return { moment: "on a read-only disk", missed: false, wrong }

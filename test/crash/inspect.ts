@@ -21,7 +21,7 @@ export interface Remains {
   leases: number
 }
 
-/** Reads the database of a data directory from a copy, so that what comes next finds it as it was left. */
+/** Reads a copy of the database of a data directory, so that the next start finds the database unchanged. */
 export function inspect(data: string): Remains {
   const remains: Remains = { faults: [], sessions: 0, parts: new Map(), unfinished: 0, leases: 0 }
   if (!existsSync(join(data, "tackle.db"))) return remains
@@ -47,7 +47,7 @@ function readInto(remains: Remains, database: DatabaseSync): void {
     if (line !== "ok") remains.faults.push(String(line))
   for (const row of database.prepare("PRAGMA foreign_key_check").all())
     remains.faults.push(`a row of ${String(row.table)} refers to nothing`)
-  // A process that was killed while it made the tables has left none or all.
+  // A process that is killed while it creates the tables leaves none or all of them.
   if (database.prepare("SELECT name FROM sqlite_schema WHERE name = 'leases'").get() === undefined) {
     const { n } = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get() ?? {}
     if (n !== 0) remains.faults.push(`half a schema: ${String(n)} entries`)
@@ -66,12 +66,12 @@ function readInto(remains: Remains, database: DatabaseSync): void {
   }
 }
 
-/** The order of states: an announced state may be followed by later states only. */
+/** The order of states. Only later states may follow an announced state. */
 const rank: Record<ToolState["status"], number> = { pending: 0, running: 1, completed: 2, error: 2 }
 
 /**
- * Returns the problems right after a crash: a damaged database, an announced state that is not kept, a recorded result
- * without its effect, an effect of a call that is recorded as not started.
+ * Returns the problems right after a crash: a damaged database, an announced state that was not stored, a recorded
+ * result without its effect, and an effect of a call that is recorded as not started.
  */
 export function wrongAfterCrash(
   remains: Remains,
@@ -98,7 +98,7 @@ export function wrongAfterCrash(
   return wrong
 }
 
-/** Returns the problems after the task was continued to its end. */
+/** Returns the problems after the task was continued until it ended. */
 export function wrongAtEnd(remains: Remains, place: Place): string[] {
   const { directory, data } = place
   const wrong = [...remains.faults, ...place.untruths]
@@ -115,14 +115,14 @@ export function wrongAtEnd(remains: Remains, place: Place): string[] {
   if (running.length > 0) wrong.push(`processes are left: ${running.map(({ pid }) => pid).join(", ")}`)
   for (const name of ["processes", "temporary", "placeholders"]) {
     const book = join(data, name)
-    if (existsSync(book) && readdirSync(book).length > 0) wrong.push(`the book of ${name} is not empty`)
+    if (existsSync(book) && readdirSync(book).length > 0) wrong.push(`the journal of ${name} is not empty`)
   }
   const ours = readdirSync(directory).filter((name) => name.startsWith(".tackle-"))
   if (ours.length > 0) wrong.push(`${ours.join(", ")} is left in the project`)
   return wrong
 }
 
-/** The events of a run, as far as it came: the last line may be cut. */
+/** Returns the events that a run printed. Ignores the last line, which may be incomplete. */
 export function eventsIn(stdout: string): TackleEvent[] {
   const lines = stdout.split("\n").slice(0, -1)
   return lines.map((line) => JSON.parse(line) as TackleEvent)

@@ -2,9 +2,8 @@ import { parseArgs } from "node:util"
 import { crashSeries } from "./series.ts"
 
 /**
- * The crash tests in full: `npm run test:crash`, some ten minutes. Fails where one kill was not survived. The options
- * narrow it down to look into one: `--every 1000 --first 41 --killed 0 --terminated 0 --power-cuts 0
- * --full-disks 0`.
+ * Runs all crash tests (`npm run test:crash`). Takes about ten minutes. Fails if a run does not survive. The options
+ * select single crashes, such as `--every 1000 --first 41 --killed 0 --terminated 0 --power-cuts 0 --full-disks 0`.
  */
 const { values } = parseArgs({
   options: {

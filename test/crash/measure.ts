@@ -6,19 +6,19 @@ import { createPlace, type Place } from "./place.ts"
 import { canTrace } from "./power-cut.ts"
 import { prompt } from "./task.ts"
 
-/** The course of an undisturbed run. */
+/** Measurements of undisturbed runs. */
 export interface Measured {
-  /** Rows that it writes. */
+  /** Number of rows that a run writes. */
   writes: number
-  /** How often it asks the system for what with files, that a kill can come at. Empty: that cannot be watched here. */
+  /** Number of system calls on files at which a kill can happen. Empty if system calls cannot be traced here. */
   fileCalls: ReadonlyMap<FileCall, number>
-  /** How long it takes. */
+  /** Duration of a run in milliseconds. */
   ms: number
-  /** An empty database. */
+  /** Path of a data directory with an empty database. */
   template: string
 }
 
-/** Makes three runs. Throws where one fails. */
+/** Creates an empty database, and measures undisturbed runs. Throws if a run fails. */
 export async function measure(root: string): Promise<Measured> {
   const template = join(root, "template")
   await using place = await createPlace()
@@ -38,7 +38,7 @@ export async function measure(root: string): Promise<Measured> {
   return { writes, fileCalls, ms, template }
 }
 
-/** Milliseconds that it takes. */
+/** Runs the task, and returns the duration in milliseconds. */
 async function runWhole(place: Place, program?: readonly string[]): Promise<number> {
   const start = Date.now()
   const run = place.start([...runArguments, prompt], program)

@@ -5,20 +5,20 @@ import { DatabaseSync } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Place, Running } from "./place.ts"
 
-/** When a run is cut off. */
+/** A moment at which a run is interrupted. */
 export interface Moment {
   name: string
   /** The program that runs the command, with its first arguments. */
   program?: readonly string[]
-  /** Before the command starts. */
+  /** Called before the command starts. */
   prepare?(place: Place): Promise<void>
-  /** Resolves at the moment, or when the run ended before it. */
+  /** Resolves at the moment, or when the run ends before the moment. */
   reached(place: Place, run: Running): Promise<void>
-  /** Afterwards, so that the next start finds no trace of what caught the run. */
+  /** Called after the interruption. Removes what `prepare` added, so that the next start is not affected. */
   clear?(place: Place): void
 }
 
-/** A number of milliseconds after the start. */
+/** Returns the moment that is a number of milliseconds after the start. */
 export function afterTime(ms: number): Moment {
   return {
     name: `after ${ms} ms`,
@@ -27,9 +27,9 @@ export function afterTime(ms: number): Moment {
 }
 
 /**
- * Inside the commit of the n-th row that the run writes, counted from 1. A trigger holds it up there: what is in the
- * database is exactly the n - 1 writes before it, and the process has done all that it does before the n-th.
- * `template`: a data directory whose database has its tables.
+ * Returns the moment inside the commit of the n-th row that the run writes, counted from 1. A trigger blocks the run
+ * there: the database contains exactly the n - 1 earlier writes, and the process has finished all work before the n-th
+ * write. `template` is a data directory whose database has its tables.
  */
 export function atWrite(n: number, template: string): Moment {
   return {
@@ -59,8 +59,8 @@ export type FileCall = (typeof fileCalls)[number]
 const fileCalls = ["rename", "link", "unlink", "fsync"] as const
 
 /**
- * In the place of the n-th such call, counted from 1 in each thread: whichever comes first to so many. One thread does
- * all that is not waited for, so that most are counted together.
+ * Returns the moment of the n-th such call in any thread. Each thread counts its own calls, from 1. One thread makes
+ * all asynchronous calls, so most calls are counted together.
  */
 export function atFileCall(call: FileCall, n: number): Moment {
   return {
@@ -70,12 +70,12 @@ export function atFileCall(call: FileCall, n: number): Moment {
   }
 }
 
-/** `-D`: the command stays our own child. Not `--seccomp-bpf`, with which no signal comes. */
+/** Uses `-D`, so that the command stays a child of this process. `--seccomp-bpf` would prevent the signal. */
 function traced(calls: string): string[] {
   return ["env", "UV_THREADPOOL_SIZE=1", "strace", "-D", "-f", "-e", `trace=${calls}`]
 }
 
-/** Of each such call, how many the busiest thread of a run makes that is left alone. */
+/** Returns, for each system call, the number of calls of the busiest thread in an undisturbed run. */
 export async function countFileCalls(
   place: Place,
   run: (program: readonly string[]) => Promise<void>,
@@ -95,7 +95,7 @@ export async function countFileCalls(
   return new Map(fileCalls.map((call) => [call, most(call)]))
 }
 
-/** How many rows a run writes that is left alone. */
+/** Returns the number of rows that an undisturbed run writes. */
 export async function countWrites(place: Place, template: string, run: () => Promise<void>): Promise<number> {
   const moment = atWrite(1_000_000, template)
   await moment.prepare?.(place)
@@ -109,7 +109,7 @@ function open(data: string): DatabaseSync & Disposable {
   return Object.assign(database, { [Symbol.dispose]: () => database.close() })
 }
 
-/** Every write of a row counts; the one with the number `at` never ends. */
+/** Returns SQL for triggers that count every written row. The write with the number `at` never ends. */
 function traps(at: number): string {
   const tables = ["sessions", "messages", "parts", "todos", "grants", "leases"]
   const count = `BEGIN
@@ -130,10 +130,10 @@ function traps(at: number): string {
       .join("\n")}`
 }
 
-/** True while the run has committed all rows before the n-th and holds the lock for it. */
+/** Returns true while the run has committed all rows before the n-th row and holds the lock to write that row. */
 function isHeld(data: string, n: number): boolean {
   using database = open(data)
-  // The n-th may share its transaction with some before it.
+  // The n-th row may share its transaction with earlier rows.
   if ((unlessLocked(() => written(database)) ?? n) > n - 1) return false
   const isFree = unlessLocked(() => {
     database.exec("BEGIN IMMEDIATE")
@@ -143,7 +143,7 @@ function isHeld(data: string, n: number): boolean {
   return isFree === undefined
 }
 
-/** Undefined where the database is locked, which one that is opened at this very moment is for readers too. */
+/** Returns undefined if the database is locked. While a process opens the database, readers are locked out too. */
 function unlessLocked<T>(work: () => T): T | undefined {
   try {
     return work()

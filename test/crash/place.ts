@@ -12,7 +12,7 @@ import { replyTo } from "./task.ts"
 /** The command of the repository. */
 const command = resolve(import.meta.dirname, "../../bin/tackle")
 
-/** A run without output for this time hangs. In milliseconds. */
+/** Time in milliseconds after which a run counts as hanging and is killed. */
 const patienceMs = 60_000
 
 /** The environment of one crash: a project, a data directory, and a model that does the task. */
@@ -23,7 +23,7 @@ export interface Place extends AsyncDisposable {
   server: ModelServer
   /** False statements that the model received. */
   untruths: string[]
-  /** Starts the real command in the project. `program`: the program that runs it, with its first arguments. */
+  /** Starts the real command in the project. `program` is a program that runs the command, with its first arguments. */
   start(args: readonly string[], program?: readonly string[]): Running
 }
 
@@ -36,9 +36,9 @@ export interface Running {
 }
 
 export interface PlaceOptions {
-  /** Default `off`. */
+  /** Default: `off`. */
   sandbox?: "off" | "auto"
-  /** A data directory that it shares with others, and does not remove. */
+  /** Data directory shared with other places. It is not removed. */
   data?: string
 }
 
@@ -113,22 +113,22 @@ export function processesIn(directory: string): { pid: number }[] {
         const at = readlinkSync(`/proc/${name}/cwd`)
         return at === directory || at.startsWith(`${directory}/`) ? [{ pid: Number(name) }] : []
       } catch {
-        // It has ended meanwhile, or has ended and waits for its parent to hear of it.
+        // The process has ended in the meantime, or is a zombie.
         return []
       }
     })
 }
 
-/** Does nothing where it has ended. */
+/** Kills a process. Does nothing if the process has ended. */
 export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL")
   } catch {
-    // It was faster.
+    // The process has already ended.
   }
 }
 
-/** Waits up to 10 s and checks every 10 ms. Returns false after that. */
+/** Waits up to 10 s for a condition, and checks it every 10 ms. Returns false if the condition does not become true. */
 export async function comesTrue(condition: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; await delay(10)) {
     if (await condition()) return true

@@ -3,18 +3,18 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { killIfThere, type Place, processesIn } from "./place.ts"
 
-/** A part of a file that was written and not yet synced: after a power cut it may be there or not. */
+/** A part of a file that was written but not synced. A power loss can destroy it. */
 interface Dirty {
   start: number
   end: number
 }
 
-/** As much as a disk writes whole. */
+/** Number of bytes that a disk writes completely or not at all. */
 const sectorBytes = 512
 
 const traced = ["pwrite64", "fsync", "fdatasync"]
 
-/** Runs a command so that each write and sync of its files is in the log. `-D`: it stays our own child. */
+/** Returns a program that logs each write and sync of a command. `-D` keeps the command a child of this process. */
 export function underTrace(log: string): string[] {
   return ["strace", "-D", "-f", "-y", "-s", "0", "--seccomp-bpf", "-e", `trace=${traced.join()}`, "-o", log]
 }
@@ -29,24 +29,23 @@ export function canTrace(): boolean {
   }
 }
 
-/** Nothing runs any more: not the run, nor what it started, nor what watches it. */
+/** Kills all processes in the project: the run, the processes that it started, and the tracer. */
 export function stopMachine({ directory }: Place): void {
   for (const { pid } of processesIn(directory)) killIfThere(pid)
 }
 
 /**
- * Makes of a killed run one whose machine lost its power: of what was not synced each sector is lost by the toss of a
- * coin, `lost` being the part that goes. Only the database: that files of the project are on the disk before a result
- * says so is another matter.
+ * Simulates a power loss after a run was killed: clears random unsynced sectors of the database. `lost` is the
+ * probability for each sector. Files of the project are not changed.
  */
 export function loseUnsynced({ data }: Place, log: string, lost: number): void {
-  // A run that was killed at once has none.
+  // A run that was killed immediately has no log.
   const dirty = dirtyParts(existsSync(log) ? readFileSync(log, "utf8") : "")
   for (const name of ["tackle.db", "tackle.db-wal"]) {
     const path = join(data, name)
     if (existsSync(path)) writeFileSync(path, withLosses(readFileSync(path), dirty.get(path) ?? [], lost))
   }
-  // It only speeds up access and is created again.
+  // This file only speeds up access and is created again.
   rmSync(join(data, "tackle.db-shm"), { force: true })
 }
 
@@ -60,10 +59,10 @@ function withLosses(bytes: Buffer, parts: readonly Dirty[], lost: number): Buffe
   return bytes
 }
 
-/** By path, what was written after the last sync of the file. */
+/** Returns the parts of each file that were written after its last sync, by path. */
 function dirtyParts(log: string): Map<string, Dirty[]> {
   const dirty = new Map<string, Dirty[]>()
-  /** Calls that another thread's line cut in two, by thread. */
+  /** Paths of the calls whose log line was split by another thread, by thread. */
   const open = new Map<string, string>()
   for (const line of log.split("\n")) {
     const [, thread = "", text = ""] = /^(\d+) +(.*)$/.exec(line) ?? []

@@ -8,18 +8,18 @@ import { measure } from "./measure.ts"
 import { afterTime, atFileCall, atWrite, type Moment } from "./moment.ts"
 import { canTrace } from "./power-cut.ts"
 
-/** How many crashes there are to be. */
+/** Numbers of crashes of each kind. */
 export interface SeriesSize {
-  /** One inside every so many-th write of the run, and one at every so many-th call of a file, from `first` on. */
+  /** Interrupts a run in every `every`-th write and at every `every`-th system call on a file, starting at `first`. */
   every: number
   first?: number
-  /** At random moments by SIGKILL, every other one with commands in the sandbox. */
+  /** Runs that are killed with SIGKILL at random moments. Every other run has its commands in the sandbox. */
   killed: number
-  /** At random moments by SIGTERM. */
+  /** Runs that receive SIGTERM at random moments. */
   terminated: number
-  /** At random moments with a loss of power. */
+  /** Runs with a power loss at random moments. */
   powerCuts: number
-  /** On disks of random sizes that are too small, and one that cannot be written. 0: neither. */
+  /** Runs on disks of random sizes that are too small. A number above 0 also adds a run on a read-only disk. */
   fullDisks: number
 }
 
@@ -28,13 +28,13 @@ interface Case {
   run(): Promise<Survival>
 }
 
-/** Number of concurrent runs: each waits for commands and the disk most of the time. */
+/** Number of concurrent runs. Each run waits for commands and the disk most of the time. */
 const lanes = 3
 
-/** KB that a whole run needs, a little less: larger disks are full too seldom. */
+/** Slightly less than the size in KB that a complete run needs. Larger disks are rarely full. */
 const largestDisk = 900
 
-/** Crashes run after run, and says what was wrong as soon as it is seen. Returns all, in the order of their ends. */
+/** Makes all crashes, and reports problems as soon as they are found. Returns the results in the order of completion. */
 export async function crashSeries(size: SeriesSize, say: (line: string) => void): Promise<Survival[]> {
   const root = await mkdtemp(join(tmpdir(), "tackle-crash-"))
   try {

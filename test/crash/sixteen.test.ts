@@ -41,7 +41,7 @@ test.skipIf(process.platform !== "linux")(
     }
     expect(inspect(data).faults).toEqual([])
 
-    // Each continues in its own project, all at once.
+    // The runs continue at the same time, each in its own project.
     const wrong = await Promise.all(places.filter((_, index) => victims.has(index)).map(goOn))
     expect(wrong.flat()).toEqual([])
     const remains = inspect(data)

@@ -6,14 +6,17 @@ import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
 /** A false statement that the model received. It fails the crash test. */
 export type Untruth = (what: string) => void
 
-/** One thing that is to be done exactly once, and how to see in the project that it was. */
+/** A call that must have its effect exactly once, and a check of whether the project shows the effect. */
 interface Action extends ScriptedCall {
   name: string
   arguments: Record<string, unknown>
   done(directory: string): boolean
 }
 
-/** Appends a line, so that a second run is visible. `before` and `after`: seconds in which it can be interrupted. */
+/**
+ * Returns a command that appends a line, so that a repetition is visible. `before` and `after` are seconds in which the
+ * command can be interrupted.
+ */
 function effect(line: string, { before = 0, after = 0, more = "" } = {}): Action {
   const wait = (seconds: number) => (seconds > 0 ? [`sleep ${seconds}`] : [])
   const command = [...wait(before), `echo ${line} >> effects.log`, ...wait(after)].join("; ") + more
@@ -38,12 +41,12 @@ const edit: Action = {
   done: (directory) => contentOf(directory, "one.txt") === "one.txt, edited\n",
 }
 
-/** A file whose writing was never recorded as done has to be read before it is edited. */
+/** Reads a file. If its write was not recorded as done, the file must be read before it is edited. */
 function read(name: string): Action {
   return { name: "read", arguments: { filePath: name }, done: () => false }
 }
 
-/** To-do lists are the engine's own: written twice they are the same. */
+/** The engine stores the to-do list, so writing the list twice has the same effect as writing it once. */
 const todo: Action = {
   name: "todowrite",
   arguments: { todos: [{ content: "finish", status: "in_progress", priority: "high" }] },
@@ -51,7 +54,7 @@ const todo: Action = {
 }
 
 const childPrompt = "Do the part of the subagent."
-/** Of one file: a patch of more can be half done. `done`: what the file holds then. */
+/** Patches one file, because a patch of several files can be half done. `done` checks the content of the file. */
 function patch(section: string, done: (content: string) => boolean): Action {
   return {
     name: "apply_patch",
@@ -60,7 +63,7 @@ function patch(section: string, done: (content: string) => boolean): Action {
   }
 }
 
-/** Its model is one that writes files by patches. */
+/** Steps of the subagent, whose model changes files with patches. */
 const childSteps: Action[][] = [
   [effect("child", { after: 0.05 })],
   [patch("*** Add File: child.txt\n+child.txt", (content) => content !== "")],
@@ -78,7 +81,7 @@ const task: Action = {
   done: (directory) => childSteps.flat().every((action) => isTraceless(action) || action.done(directory)),
 }
 
-/** Done as one `batch`, or each by a call of its own. */
+/** Actions of one step, in one `batch` or in separate calls. */
 interface Step {
   actions: Action[]
   batch?: true
@@ -113,8 +116,8 @@ export const lastWords = "All is done."
 export const prompt = "Do the task."
 
 /**
- * A careful model: it repeats a call that never started, looks before it repeats one that may have taken effect, and
- * repeats no other. It goes by the history alone, so that it does not matter which process asks.
+ * Answers like a careful model: repeats a call that never started, checks before it repeats a call that may have had an
+ * effect, and repeats no other call. The answer depends only on the history, not on the process that asks.
  */
 export function replyTo({ body }: RecordedRequest, directory: string, untrue: Untruth): Reply {
   const past = pastCalls(body.messages)
@@ -142,7 +145,7 @@ function isTraceless(action: Action): boolean {
 interface PastCall {
   name: string
   input: string
-  /** A call of a `batch` has that one's result. */
+  /** The result. A call in a `batch` has the result of the batch. */
   result: string
 }
 
@@ -185,12 +188,12 @@ function textOf(content: ChatMessage["content"]): string {
   return (content ?? []).map(({ text = "" }) => text).join("")
 }
 
-/** The lines that the commands of the task left, in their order. */
+/** Returns the lines that the commands of the task wrote, in order. */
 export function effectsIn(directory: string): string[] {
   return (contentOf(directory, "effects.log") ?? "").split("\n").filter((line) => line !== "")
 }
 
-/** Undefined where there is no such file. */
+/** Returns the content of a file, or undefined if the file does not exist. */
 export function contentOf(directory: string, name: string): string | undefined {
   try {
     return readFileSync(join(directory, name), "utf8")
@@ -199,7 +202,7 @@ export function contentOf(directory: string, name: string): string | undefined {
   }
 }
 
-/** Whether the project shows what a recorded call did; undefined for a call that leaves no trace of its own. */
+/** Returns whether the project shows the effect of a recorded call, or undefined if the call has no visible effect. */
 export function tookEffect(
   tool: string,
   input: Record<string, unknown>,

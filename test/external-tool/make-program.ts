@@ -4,14 +4,14 @@ import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import type { Program } from "../../src/external-tool/program.ts"
 
-/** A directory that goes with the test. */
+/** Creates a directory that is removed after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "tackle-external-"))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   return directory
 }
 
-/** An executable with this text, as the program `probe`. */
+/** Creates an executable file with this text, and returns it as the program `probe`. */
 export function makeProgram(text: string, directory = temporaryDirectory()): Program {
   const path = join(directory, "probe")
   writeFileSync(path, text)
@@ -20,7 +20,10 @@ export function makeProgram(text: string, directory = temporaryDirectory()): Pro
   return { name: "probe", path, host: { directory, copies: join(directory, "copies"), environment } }
 }
 
-/** One in this Node: `read(line => …)` gives it the lines it gets as values, `write(value)` writes one. */
+/**
+ * Creates a program that runs a script in this Node. In the script, `read(take)` passes each line of the input, parsed
+ * as JSON, to `take`, and `write(value)` writes a line.
+ */
 export function nodeProgram(body: string): Program {
   return makeProgram(`#!${process.execPath}
 const write = (value) => process.stdout.write(JSON.stringify(value) + "\\n")

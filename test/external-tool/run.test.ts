@@ -149,7 +149,7 @@ test("does not run a program that is not trusted", async () => {
 
 function expectGone(pid: number): void {
   expect(pid).toBeGreaterThan(1)
-  // One that ended stays in the table until its new parent reaps it.
+  // A process that has ended stays in the table until its new parent collects it.
   const state = spawnSync("ps", ["-o", "stat=", "-p", String(pid)])
     .stdout.toString()
     .trim()

@@ -19,7 +19,7 @@ const at = (name: string) => join(directory, name)
 
 const rewrite = (path: string): FileStep => ({ path, exists: true, bytes: Buffer.from("new") })
 
-/** A book in which the first backup turns into a directory, which no file can be removed as, once there is a second. */
+/** Replaces the first backup with a directory when the second backup is recorded, so that it cannot be removed. */
 function spoilFirstBackup() {
   const written = new Set<TemporaryFile>()
   const told: string[] = []
@@ -37,7 +37,7 @@ function spoilFirstBackup() {
   return { trackTemporary, left: () => [...written].map(({ path }) => path), backups, told }
 }
 
-/** How many descriptors of this process are of the directory. Undefined where the system does not tell. */
+/** Returns the number of open descriptors of the directory, or undefined on systems without `/proc`. */
 function openedTimes(): number | undefined {
   if (!existsSync("/proc/self/fd")) return undefined
   const targets = readdirSync("/proc/self/fd").map((name) => {

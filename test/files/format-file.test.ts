@@ -34,7 +34,7 @@ afterEach(async () => {
 
 const at = (name: string) => join(directory, name)
 
-/** Makes a program outside of the project, or in it, out of what a Node script does with `path`. */
+/** Creates a program that runs a Node script with `path`. By default, the program is outside the project. */
 async function program(body: string, path = join(programs, "tidy")): Promise<string> {
   await mkdir(dirname(path), { recursive: true })
   const head = `#!${process.execPath}\nconst fs = require("node:fs"); const path = process.argv[2];`
@@ -72,7 +72,7 @@ async function patch(...lines: string[]) {
   return (await applyPatchTool.init()).execute({ patchText }, ctx)
 }
 
-/** From now on what is kept of a change is noted, as "before > after". */
+/** Records each change from now on, as "before > after". Returns the records. */
 function keepChanges(meet: (change: Parameters<ChangeCapability["files"]>[0]) => void = () => {}): string[] {
   const kept: string[] = []
   const text = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString() : "none")

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { createLineSplitter } from "../../src/files/line-splitter.ts"
 
-/** Texts full of what matters here. */
+/** Texts with many line endings and characters of several units. */
 const text = fc.string({ unit: fc.constantFrom("a", "🙂", "\n", "\r", "\r\n"), maxLength: 40 })
 
 function split(pieces: readonly string[], maxLength: number): { line: string; length: number }[] {

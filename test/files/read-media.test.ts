@@ -11,7 +11,7 @@ import { readTool } from "../../src/tools/read.ts"
 const blank = (width: number, height: number) =>
   sharp({ create: { width, height, channels: 3, background: "red" } })
 
-/** Pixels that no format makes shorter. */
+/** Returns random pixels, which no format can compress. */
 function noise(width: number, height: number) {
   const pixels = Buffer.alloc(width * height * 3)
   for (let at = 0, state = 1; at < pixels.length; at++) {

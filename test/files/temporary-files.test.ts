@@ -25,7 +25,7 @@ async function setup() {
   const child = spawn("true")
   await once(child, "exit")
   let count = 0
-  /** Writes a record as a process that is gone. */
+  /** Writes a record of a process that has ended. */
   const left = (file: TemporaryFile) =>
     writeFile(
       join(directory, `${child.pid}-${count++}.json`),
@@ -104,7 +104,7 @@ test("reports a file that cannot be removed, and keeps its record", async () => 
   const { directory, journal, problems, place } = await setup()
   const path = join(place, temporaryName())
   const record = journal.track({ path, backupOf: join(place, "a.txt") })
-  // No file can be removed as a directory with something in it.
+  // A directory that is not empty cannot be removed as a file.
   await mkdir(path)
   await removeTemporary(path, record)
   expect(problems).toHaveLength(1)

@@ -209,7 +209,7 @@ test("records a tool's change before it is made", async () => {
   }
   await changes.files(change, async () => {
     expect(records.at(-1)?.files).toMatchObject([{ path }])
-    // Should the process end here, there is nothing to put back, and nothing in the way.
+    // If the process ended here, an undo would have nothing to restore and no conflict.
     const { files } = await putBack(records.at(-1)?.files ?? [], {
       direction: "undo",
       contents,

@@ -12,7 +12,7 @@ import { runs } from "../runs.ts"
 
 const names = ["a", "b", "d/c"]
 
-/** Undefined: the file goes. */
+/** The content of a file. Undefined removes the file. */
 const bytes = fc.constantFrom("", "1", "2", "3", "\u0000\r\n4", undefined)
 const change = { name: fc.constantFrom(...names), bytes }
 const action = fc.oneof(

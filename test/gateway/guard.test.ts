@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { failure, gatewayFor, messages, setUp } from "./start-gateway.ts"
 
 describe("gateway: access", () => {
-  /** A request with these headers, the client's own aside. */
+  /** Sends a request with only these headers. Returns the status. */
   async function statusOf(url: string, headers: Record<string, string>, body = "{}"): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>()
     const sent = httpRequest(`${url}/chat/completions`, { method: "POST", headers }, (response) => {

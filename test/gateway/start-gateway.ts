@@ -4,14 +4,14 @@ import { type GatewayOptions, startGateway } from "../../src/gateway/server.ts"
 import { httpFetch } from "../../src/model/http-fetch.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 
-/** An upstream that says what the script tells it, the gateway before it, and OpenAI's client before that. */
+/** Starts an upstream with a script, a gateway for it, and OpenAI's client of the gateway. */
 export async function setUp(script: Script, options: Partial<GatewayOptions> = {}) {
   const upstream = await startModelServer({ script, models: ["m", "other"] })
   onTestFinished(upstream.close)
   return { upstream, ...(await gatewayFor(upstream.url, options)) }
 }
 
-/** The gateway before an upstream, and a client of it. Ends with the test. */
+/** Starts a gateway for an upstream, and creates a client of the gateway. The gateway is closed after the test. */
 export async function gatewayFor(upstream: string, options: Partial<GatewayOptions> = {}) {
   const gateway = await startGateway({ upstream, policy: "synthetic", port: 0, fetch: httpFetch, ...options })
   onTestFinished(() => gateway.close())
@@ -45,7 +45,7 @@ export function lastBody(upstream: ModelServer) {
   return last.body
 }
 
-/** The error of the API that it rejects with. Anything else is an error here. */
+/** Returns the API error with which the promise rejects. Throws if it resolves, or rejects with another error. */
 export async function failure(promise: PromiseLike<unknown>): Promise<APIError> {
   const error = await promise.then(
     () => undefined,
@@ -55,7 +55,7 @@ export async function failure(promise: PromiseLike<unknown>): Promise<APIError> 
   throw new Error(`Not an error of the API: ${String(error)}`)
 }
 
-/** A stream's chunks, and the message that the client makes of them. */
+/** Returns the chunks of a stream, and the message that they form. */
 export async function collect(
   client: OpenAI,
   body: Partial<OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming>,

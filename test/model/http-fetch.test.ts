@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-/** A server on loopback; its address, and how many connections it has seen. */
+/** Starts a server on loopback. Returns its address and a function that returns the number of connections. */
 async function serve(handle: Handler) {
   let connections = 0
   const server = createServer(async (request, response) => {
@@ -36,7 +36,7 @@ function post(body: string, more: RequestInit = {}): RequestInit {
   return { method: "POST", headers: { "content-type": "application/json" }, body, ...more }
 }
 
-// The global one is the yardstick: what a package may rely on holds for both.
+// Packages rely on the behavior of the global fetch, so both must pass the same tests.
 describe.each([
   ["the global fetch", fetch],
   ["httpFetch", httpFetch],
@@ -204,7 +204,7 @@ test("reuses a connection and replaces a stale one", async () => {
   })
   for (let count = 0; count < 3; count += 1) await (await httpFetch(url, post("{}"))).text()
   expect(connections()).toBe(1)
-  // Closed in the moment of use: the client writes before it hears of it.
+  // The server closes the connection before the client notices it.
   closeNow?.()
   expect(await (await httpFetch(url, post("{}"))).text()).toBe("ok")
   expect(connections()).toBe(2)

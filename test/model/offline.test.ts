@@ -72,7 +72,7 @@ const allTools = ["list", "glob", "grep", "read", "edit", "write", "bash"]
 
 type Answer = { calls: { tool: string; callID: string; input: Record<string, unknown> }[]; text: string }
 
-/** One step of the offline model on this history, through the ordinary stream. */
+/** Runs one step of the offline model with this history, through the normal stream. */
 async function step(messages: MessageWithParts[], tools = allTools, toolChoice: "auto" | "none" = "auto") {
   const answer: Answer = { calls: [], text: "" }
   const events: StepEvent[] = []

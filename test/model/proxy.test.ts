@@ -31,7 +31,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A proxy that connects every name to `port` of this machine, and notes what it was asked for. */
+/** Starts a proxy that connects every name to `port` of this machine, and records the requests. */
 async function startProxy(port: number): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = []
   const proxy = createHttpServer()

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** A request that the server got, its body parsed. */
+/** A request that the server received, with its parsed body. */
 export interface Received {
   method: string
   url: string
@@ -14,7 +14,7 @@ export interface TestServer extends AsyncDisposable {
   origin: string
   port: number
   received: Received[]
-  /** Resolves when the client closed a connection before the answer's end. */
+  /** Resolves when the client closes a connection before the end of the answer. */
   abandoned: Promise<void>
 }
 

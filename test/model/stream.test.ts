@@ -32,13 +32,13 @@ const bash = {
   },
 }
 
-/** A model `test/m` at this address, through the ordinary way. */
+/** Returns the model `test/m` at this address, opened like any configured model. */
 async function modelAt(origin: string, options: object = {}) {
   const models = createModels({
     config: { test: { options: { baseURL: `${origin}/v1`, apiKey: "k", ...options } } },
     credentials: { key: async () => undefined },
     environment: {},
-    // It would depend on the time of arrival which events are joined.
+    // Otherwise, the time of arrival would decide which events are joined.
     keepEvents: true,
   })
   return models.get(parseModelName("test/m"))

@@ -1,6 +1,6 @@
 /**
- * Prompts one session again and again in a process of its own: reads, writes, commands, jobs, subagents, questions,
- * aborts, failures of the provider, and a history that has to be compacted. Prints what it held as one line of JSON.
+ * Prompts one session repeatedly in its own process: reads, writes, commands, jobs, subagents, questions, aborts,
+ * failures of the provider, and a history that must be compacted. Prints the open resources as one line of JSON.
  */
 import { readdirSync } from "node:fs"
 import { createTackle } from "../../src/engine/create-tackle.ts"
@@ -21,7 +21,7 @@ const report: SoakReport = {
 }
 
 for (const round of ["first", "second"] as const) {
-  // The first loads what stays loaded.
+  // The first round loads modules that stay loaded.
   const tackle = await createTackle({
     directory,
     dataDirectory: `${directory}/.data`,
@@ -46,7 +46,7 @@ for (const round of ["first", "second"] as const) {
   await tackle.close()
   if (round === "first") report.before = await settled()
 
-  /** A session that comes and goes. */
+  /** Creates, prompts and deletes another session. */
   async function passing(turn: number): Promise<void> {
     const other = await tackle.sessions.create()
     await prompt(other, turn)
@@ -87,7 +87,7 @@ function held(): Held {
   }
 }
 
-/** Waits until the system has closed what was released, then returns what is held. */
+/** Waits until the system has closed released resources. Returns the open resources. */
 async function settled(): Promise<Held> {
   for (let look = 0; look < 50; look += 1) {
     const now = held()
@@ -98,7 +98,7 @@ async function settled(): Promise<Held> {
   return held()
 }
 
-/** In use after collections; what waits for its finalizer goes with the second. */
+/** Returns the heap in use after two collections. The second one frees objects that waited for their finalizers. */
 async function heapBytes(): Promise<number> {
   for (let round = 0; round < 2; round += 1) {
     globalThis.gc?.()

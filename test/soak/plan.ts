@@ -29,7 +29,7 @@ const kinds: readonly Kind[] = [
 
 /** The open resources of a process. */
 export interface Held {
-  /** As Node names what keeps its loop alive. */
+  /** Names of the resources that keep the event loop of Node alive. */
   resources: string[]
   descriptors: number
   children: number
@@ -38,12 +38,12 @@ export interface Held {
 export interface SoakReport {
   /** Bytes in use after a collection, every fifth turn. */
   heap: number[]
-  /** How the turns ended: by kind and status. */
+  /** Number of turns, by kind and status. */
   statuses: Record<string, number>
   compactions: number
   retries: number
   before: Held
-  /** Every fifth turn. */
+  /** The open resources after every fifth turn. */
   during: Held[]
   after: Held
 }
@@ -52,10 +52,10 @@ export function kindOf(turn: number): Kind {
   return kinds[turn % kinds.length] ?? "talk"
 }
 
-/** Characters that the model takes, some ten turns' worth. */
+/** Maximum number of characters that the model accepts: about ten turns. */
 const maxCharacters = 60_000
 
-/** The answers: by the turn that the last prompt names, and by whether its call has come back. */
+/** Returns a script that answers by the turn in the last prompt, and by whether its call has a result. */
 export function soakScript(): (request: RecordedRequest) => Reply {
   let failed = ""
   return ({ body }) => {

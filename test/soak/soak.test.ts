@@ -5,7 +5,7 @@ import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { type SoakReport, soakScript } from "./plan.ts"
 
-/** A thousand with `npm run test:soak`. */
+/** Number of turns. 1,000 with `npm run test:soak`. */
 const turns = Number(process.env.TACKLE_SOAK_TURNS ?? 60)
 
 async function soak(): Promise<SoakReport> {

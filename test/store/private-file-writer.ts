@@ -1,4 +1,4 @@
-/** One of many processes that write both files at once: `private-file-writer.ts <directory> <name> <count>`. */
+/** One of many processes that write two files at the same time: `private-file-writer.ts <directory> <name> <count>`. */
 import { join } from "node:path"
 import { openTokenStore } from "../../src/mcp/client/oauth/token-store.ts"
 import { openToolFingerprints } from "../../src/mcp/client/tool-fingerprints.ts"

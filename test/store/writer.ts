@@ -1,7 +1,7 @@
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 
-/** A process of its own that writes: `node writer.ts <database> <name> <commits>`; says each one after it resolved. */
+/** A process that makes commits: `node writer.ts <database> <name> <commits>`. Prints a line after each commit. */
 const [path = "", name = "", commits = "0"] = process.argv.slice(2)
 const [sessionID, messageID] = [`ses_${name}`, `msg_${name}`]
 

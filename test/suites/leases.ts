@@ -178,7 +178,7 @@ export function testLeases(name: string, open: () => Promise<LeasePlace>): void 
       expect(await first.holder("ses_1")).toBeUndefined()
       await expect(first.lease("ses_1", one)).rejects.toThrow(StoreError)
       await first.release(lease)
-      // The lease of a deleted session is no lease of a new one with its id.
+      // The lease of a deleted session does not apply to a new session with the same id.
       await begin("ses_1")
       const stale = first.commit([{ kind: "session", session: aSession("ses_1") }], { lease })
       await expect(stale).rejects.toThrow(LeaseLostError)

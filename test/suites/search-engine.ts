@@ -283,7 +283,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
   })
 }
 
-/** All that an engine gives. */
+/** Collects all items that an engine yields. */
 export async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)

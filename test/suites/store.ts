@@ -40,7 +40,7 @@ const part = (id: string, messageID: string, sessionID: string, text?: string): 
 })
 const grant = (id: string, more: Partial<Grant>): Change => ({ kind: "grant", grant: aGrant(id, more) })
 
-/** The behaviour that every implementation of {@link Store} has. `open` gives a fresh, empty store. */
+/** The behaviour that every implementation of {@link Store} has. `open` returns a new, empty store. */
 export function testStore(name: string, open: () => Promise<Store>): void {
   describe(`${name} store`, () => {
     let store: Store
@@ -522,7 +522,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.grants({ sessionID: "ses_3" })).toEqual([])
       expect(await store.grants({ worktree: "/w" })).toHaveLength(1)
       expect(await texts("ses_9")).toEqual([["msg_9", "prt_9"]])
-      // Not only unseen: the ids are free again.
+      // The ids can be used again.
       await store.commit([session("ses_3"), message("msg_3", "ses_3")])
       expect(await texts("ses_3")).toEqual([["msg_3"]])
     })
@@ -606,7 +606,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       await store.addUsage({ ...usage, id: "d", day: 8 })
       expect(await store.tenantUsage("acme", 7)).toEqual({ running: 0, queued: 1, tokens: 200, cost: 1 })
       expect(await store.tenantUsage("other", 7)).toEqual({ running: 0, queued: 0, tokens: 100, cost: 0.5 })
-      // Deleting sessions does not give tokens back.
+      // Deleting sessions does not reduce the number of used tokens.
       await store.deleteSession("ses_1")
       expect(await store.tenantUsage("acme", 7)).toEqual({ running: 0, queued: 0, tokens: 200, cost: 1 })
     })

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-/** Edits a file of these bytes, and gives the bytes that it has then and how the text was found. */
+/** Edits a file with these bytes. Returns the new bytes and the strategy that found the text. */
 async function edit(bytes: Buffer, texts: { oldString: string; newString: string }) {
   const path = join(directory, "a.txt")
   const ctx = fakeContext({ directory })
@@ -61,7 +61,7 @@ describe.each(Object.entries(encodings))("in %s", (_, encode) => {
         const file = (word: string) => `${before}\tif (ready) {${one}\t\tcall("${word}")${two}\t}${rest}`
         const texts = { oldString: old.join("\n"), newString: fresh.join("\n") }
         const result = await edit(encode(file("it")), texts)
-        // The changed line has the line ending of its place; all that is not it stays as it was.
+        // All bytes outside the changed line stay unchanged.
         const [start, end] = [file("them").indexOf("them") + 6, file("them").lastIndexOf("\t}")]
         const head = encode(file("them").slice(0, start))
         const tail = encode(file("them").slice(end))

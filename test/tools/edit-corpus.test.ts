@@ -7,7 +7,7 @@ import { stampFile } from "../../src/files/file-tracker.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { editTool } from "../../src/tools/edit/edit.ts"
 
-/** An edit as a model asked for it. Either the text that the file then has, or what the refusal says. */
+/** An edit that a model requested, with either the resulting text of the file or the text of the refusal. */
 interface EditCase {
   kind: string
   text: string

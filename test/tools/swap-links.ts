@@ -1,5 +1,5 @@
 /**
- * Replaces a path by a directory and by a symlink to another, in turns and as fast as possible, until it is killed:
+ * Alternately replaces a path with a directory and with a symlink to another directory, until the process is killed:
  * node swap-links.ts <place> <directory> <target of the link>
  */
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs"
@@ -7,7 +7,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs"
 const [place = "", directory = "", target = ""] = process.argv.slice(2)
 process.stdout.write("swapping\n")
 for (;;) {
-  // The process under test may create the path at any moment; then start again.
+  // The process under test may create the path at any moment. In this case, start again.
   try {
     renameSync(place, directory)
     symlinkSync(target, place)
@@ -31,6 +31,6 @@ function clear(): void {
   try {
     rmSync(place, { recursive: true, force: true })
   } catch {
-    // Something was created in it: the next turn removes it.
+    // The directory is not empty. The next round removes it.
   }
 }

@@ -12,7 +12,7 @@ async function followed({ since = Date.now() }: { since?: number } = {}) {
   const file = join(directory, "one.md")
   await writeFile(file, "one")
   const counts = { listed: 0, read: 0 }
-  // Only the file: in its folder it was just made.
+  // Only the file is watched, because its directory has just changed.
   const files = followFiles<string>({
     watched() {
       counts.listed++
@@ -29,7 +29,7 @@ async function followed({ since = Date.now() }: { since?: number } = {}) {
   return { file, files, counts }
 }
 
-/** Longer than what was read at the start rests. */
+/** Waits longer than the time for which files read at startup are not checked. */
 const rested = () => sleep(450)
 
 test("does not check files that were just read at startup", async () => {
@@ -52,7 +52,7 @@ test.each([
 ])("notices a file that was %s before the first check", async (_what, change) => {
   const { file, files, counts } = await followed({ since: Date.now() + 60_000 })
   await change(file)
-  // The clock of the test's file is ahead: the change is later than the start.
+  // The time of the file is in the future, so the change is later than the start.
   await utimes(file, new Date(Date.now() + 120_000), new Date(Date.now() + 120_000)).catch(() => {})
   await rested()
   expect(files.changedLately()).toBe(true)

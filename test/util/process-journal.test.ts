@@ -23,7 +23,7 @@ async function sleeper(record?: RecordTree) {
   return process
 }
 
-/** The number of a process that has ended. */
+/** Returns the id of a process that has ended. */
 async function deadPid(): Promise<number> {
   const child = spawn("true")
   await once(child, "exit")
@@ -95,7 +95,7 @@ test.skipIf(process.platform !== "linux")("removes invalid records without endin
   ]
   for (const [index, text] of texts.entries())
     await writeFile(join(directory, `${owner.pid}-${index}.json`), text)
-  // Its writer may be about to write the rest.
+  // The process may still write the rest of the file.
   const half = `${process.pid}-half.json`
   await writeFile(join(directory, half), "")
   await book.endOrphans()

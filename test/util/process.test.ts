@@ -5,7 +5,7 @@ import { type RunningProcess, SpawnError, startProcess } from "../../src/util/pr
 import { readProcess } from "../../src/util/process-table.ts"
 import { isGroupAlive, killOrphans, killTree } from "../../src/util/process-tree.ts"
 
-/** Elsewhere there is no `/proc`, and no more than the group can be found. */
+/** Other systems have no `/proc`, and only the process group can be found. */
 const linux = process.platform === "linux"
 
 const started: RunningProcess[] = []
@@ -31,7 +31,7 @@ async function start(
   return { process, output: () => output }
 }
 
-/** The numbers that a script printed, one a line, once it printed so many. */
+/** Waits until a script has printed `count` numbers, one per line, and returns them. */
 async function numbers(output: () => string, count: number): Promise<number[]> {
   await until(() => output().split("\n").length > count)
   return output().trim().split("\n").map(Number)
@@ -230,7 +230,7 @@ describe.runIf(linux)("ending a tree", () => {
   })
 
   test("does not count a zombie as alive", async () => {
-    // The shell becomes a sleep, which never asks for its child.
+    // The shell becomes `sleep`, which never collects its child.
     const { process, output } = await start("sh -c 'echo $$' & exec sleep 30")
     const [child = 0] = await numbers(output, 1)
     await until(() => readProcess(child)?.alive === false)

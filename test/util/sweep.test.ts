@@ -13,7 +13,7 @@ async function temporaryDirectory(): Promise<string> {
   return directory
 }
 
-/** A directory with one file of so many bytes, each last written so many days ago. */
+/** Creates a directory with one file of `bytes` bytes. Sets the age of the directory and the file in days. */
 async function entry(
   root: string,
   name: string,

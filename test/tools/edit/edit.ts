@@ -2,7 +2,7 @@ import { applyEdit } from "../../../src/tools/edit/apply-edit.ts"
 import { findEdit } from "../../../src/tools/edit/find-edit.ts"
 import { strategyName } from "../../../src/tools/edit/report.ts"
 
-/** Strategy and text after the edit, or what came instead. */
+/** Returns the strategy and the text after the edit, or the reason why the edit was refused. */
 export function edit(text: string, oldString: string, newString: string, replaceAll = false) {
   const match = findEdit(text, { oldString, newString, replaceAll })
   if (match.kind === "found") {

@@ -160,7 +160,7 @@ describe("white space", () => {
   })
 
   test("rejects an indentation that the old lines do not determine", () => {
-    // All indentation is lost in oldString: where a further line belongs cannot be known.
+    // oldString has no indentation, so the indentation of another line is unknown.
     const text = "if a:\n    b()\n    if c:\n        d()\n"
     expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\nd()\ne()")).toEqual({
       strategy: "normalized-lines",
