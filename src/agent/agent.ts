@@ -5,7 +5,9 @@ import type { Rule, Ruleset } from "../schema/permission.ts"
 export interface Agent {
   name: string
   description: string
-  /** `primary`: the agent talks to the user. `subagent`: another agent starts the agent. `all`: both are possible. */
+  /**
+   * `primary`: the agent talks to the user. `subagent`: another agent starts this agent. `all`: this agent can do both.
+   */
   mode: "primary" | "subagent" | "all"
   /** The first part of the system prompt. */
   prompt: string
@@ -42,10 +44,7 @@ export interface AgentConfig {
   model?: ModelRef | undefined
   temperature?: number | undefined
   steps?: number | undefined
-  /**
-   * Tools by id or pattern. `false` removes a tool. `true` keeps a tool, but allows nothing that the rules do not
-   * allow.
-   */
+  /** Tools by id or pattern. `false` removes a tool. `true` makes a tool available, but does not override the rules. */
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined

@@ -45,7 +45,7 @@ export function builtinAgents(): Agent[] {
     {
       name: "general",
       description:
-        "Carries out a self-contained task with several steps. Has all tools except to-do lists and subagents.",
+        "Carries out a self-contained task with several steps. Has all tools except those for to-do lists and subagents.",
       mode: "subagent",
       prompt: readText(new URL("./general.md", import.meta.url)),
       steps: defaultSteps,

@@ -5,15 +5,19 @@ import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 /** Delivers events to the subscribers in this process. */
 export interface Bus {
   /**
-   * Calls every subscriber synchronously and returns the event. Subscribers of all events come first, then subscribers
-   * of the type, then subscribers of the session, each in the order of subscription. If a subscriber publishes an
-   * event, it is delivered after the current one, so all subscribers see the same order. Errors of subscribers are
-   * reported, not thrown. Subscribers run in the async context in which the bus was created.
+   * Adds the time to the event, calls the event's subscribers synchronously and returns the event. Subscribers to all
+   * events come first, then subscribers to the type, then subscribers to the session, each in the order of
+   * subscription. An event that a subscriber publishes is delivered after the current event, so all subscribers see the
+   * same order. Errors of subscribers are passed to `onError` and not thrown. Subscribers run in the async context in
+   * which the bus was created.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Subscribes to all events. Returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void
-  /** Subscribes to the events of one session. Costs nothing for events of other sessions. */
+  /**
+   * Subscribes to the events of one session. Returns a function that ends the subscription. The subscription adds no
+   * cost to events of other sessions.
+   */
   follow(sessionID: string, listener: Listener): () => void
   /** Subscribes to events of one type. Returns a function that ends the subscription. */
   on<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void

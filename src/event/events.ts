@@ -29,8 +29,8 @@ export interface Refusal {
 }
 
 /**
- * The status of a run that ended. `limit` means that the run reached its limit of steps, tokens, cost or time, or its
- * third refused loop. Refused calls do not fail a run.
+ * The status of a run that ended. `limit` means that the run reached its limit of steps, tokens, cost or time, or that
+ * three repeated calls were refused. A refused call does not make a run fail.
  */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
@@ -43,8 +43,8 @@ interface Payloads {
   "message.created": { message: Message }
   "message.updated": { message: Message }
   /**
-   * Contains the whole part. Sent when the part is created and at every state change. A new reader also receives each
-   * part that is being streamed, with its text so far and without a number.
+   * Contains the whole part. Sent when the part is created and at every state change. A client that connects also
+   * receives each part that is being streamed, with its text so far and without `seq`.
    */
   "part.updated": { part: Part }
   /** Sent when a step is retried, for each part of the failed attempt. */
@@ -60,14 +60,14 @@ interface Payloads {
   }
   "question.asked": { request: QuestionRequest }
   "question.replied": { requestID: string; answers: QuestionAnswers }
-  /** Sent when the user dismisses the question or the run ends. */
+  /** Sent when the user dismisses the question, or when the call that asked it ends without an answer. */
   "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
-  /** Contains the whole input. Sent when it is accepted and at every change. */
+  /** Contains the whole input. Sent when the input is accepted and at every change. */
   "input.updated": { input: Input }
   /**
    * Sent once when the history fills most of the available context, and again only after the history has been
-   * shortened. `used` and `room` are in tokens.
+   * shortened. `used` is the size of the history and `room` the available context, both in tokens.
    */
   "context.filling": { used: number; room: number }
   "run.completed": {
@@ -92,9 +92,10 @@ export type EventInput = {
 }[EventType]
 
 /**
- * An event that the bus delivers. `time` is in milliseconds since the epoch. Changes are committed before their event
- * is published. `seq` is the number of the stored change in its session: see `Store.commit`. A client that reconnects
- * does not receive events without `seq` again, except the text so far of parts that are being streamed.
+ * An event that the bus delivers. `time` is in milliseconds since the epoch. A change is committed before its event is
+ * published. `seq` is the number of the stored change in its session: see `Store.commit`. A client that reconnects does
+ * not receive the events without `seq` that it missed, but receives each part that is being streamed, with its text so
+ * far.
  */
 export type TackleEvent = {
   [T in EventType]: { type: T; time: number; sessionID: string; seq?: number } & Payloads[T]

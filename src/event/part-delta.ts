@@ -1,7 +1,10 @@
 import type { Part } from "../schema/part.ts"
 import type { EventOf } from "./events.ts"
 
-/** Returns the part with the streamed text of an event. A part that cannot contain the text is returned unchanged. */
+/**
+ * Returns the part with the text of a `part.delta` event appended. Returns the part unchanged if it cannot contain the
+ * text.
+ */
 export function withDelta(
   part: Part,
   { field, delta }: Pick<EventOf<"part.delta">, "field" | "delta">,
@@ -12,7 +15,7 @@ export function withDelta(
   return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
 }
 
-/** Returns true for a text, reasoning or call that the model has started but not completed. */
+/** Returns true for a text part, a reasoning part or a call that the model has started but not completed. */
 export function isStreaming(part: Part): boolean {
   if (part.type === "tool") return part.state.status === "pending"
   if (part.type !== "text" && part.type !== "reasoning") return false
