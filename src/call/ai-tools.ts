@@ -21,10 +21,10 @@ export interface AiToolOutput {
 
 /**
  * Returns the engine's tools for applications that use the loop of the AI SDK (`streamText`, `generateText`). Every
- * call goes through the engine, which checks arguments and permissions and limits the output. A failed call throws with
- * the text for the model. A call that returns files returns an {@link AiToolOutput}, and the model receives the files
- * as content parts; any other call returns its text. Calls are not recorded, and every file counts as already read in
- * its current state. Requires the package `ai`.
+ * call goes through the engine, which checks arguments and permissions and limits the output. If a call fails, its tool
+ * throws an `Error` whose message is the text for the model. A call that returns files returns an {@link AiToolOutput},
+ * and the model receives the files as content parts; any other call returns its text. Calls are not recorded, and every
+ * file counts as already read in its current state. Requires the package `ai`.
  */
 export async function toAiTools(
   engine: AiToolSource,

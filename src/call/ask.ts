@@ -73,7 +73,7 @@ export async function askForThirdParty(
   await ask({ permission: tool.id, alias, ...named, metadata }, prepared, step, options)
 }
 
-/** Returns the reference that identifies a call in requests and questions. */
+/** Returns the reference that identifies a call in permission requests and questions. */
 export function referenceTo({ callID }: Call, { messageID, active }: Step): CallReference {
   return { messageID, callID, parent: active.run.caller }
 }

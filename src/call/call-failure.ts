@@ -8,7 +8,7 @@ import { currentTime } from "../util/time.ts"
 import type { Call, CallOutcome, Turn } from "./context.ts"
 import type { Loop } from "./doom-loop.ts"
 
-/** Thrown when a repeated call is refused. */
+/** Thrown when permission to repeat a call is refused. */
 export class LoopRefusedError extends TackleError {
   readonly refusal: PermissionError | undefined
   constructor(tool: string, { count, period }: Loop, cause: unknown) {
@@ -26,8 +26,9 @@ export class LoopRefusedError extends TackleError {
 export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
 
 /**
- * Converts an error to the last state of its call, with text for the model and a kind for programs. For an interrupted
- * call, the text says whether the call may have had effects. Refusals are also added to the turn.
+ * Returns the error text and the metadata for the last state of a failed call. The text is for the model, and
+ * `metadata.kind` is for programs. For an interrupted call, the text says whether the call may have had effects. If the
+ * call was refused, adds the refusal to the turn.
  */
 export function settleFailure(
   error: unknown,

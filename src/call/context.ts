@@ -107,7 +107,7 @@ export interface Run {
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
-  /** The `task` call that started this run. Every permission request and question of the run refers to it. */
+  /** The `task` call that started this run. Every permission request and question of the run refers to this call. */
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -115,7 +115,7 @@ export interface Run {
   readonly signal: AbortSignal
 }
 
-/** The agent that handles a run. It changes when a tool hands the session over. */
+/** The agent that currently works on a run. Another agent replaces it when a tool hands the session over. */
 export interface ActiveAgent {
   readonly run: Run
   readonly agent: Agent
@@ -140,9 +140,9 @@ export interface Step {
   /** The tools that these calls may use, by id. */
   readonly offered: ReadonlyMap<string, OfferedTool>
   readonly turn: Turn
-  /** The reason why no more calls may run. The model receives it. */
+  /** The reason why no more calls can run, as text for the model. Undefined if calls can run. */
   readonly closed?: string
-  /** Whether another call makes these calls. If so, they are nested and cannot call tools. */
+  /** Whether another call made these calls. Such nested calls cannot call tools. */
   readonly nested?: boolean
   /** Values for the tools of this step, in addition to the values of the run. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -154,7 +154,7 @@ export interface Step {
    */
   report(callID: string, state: ToolState): Promise<void>
   /**
-   * Resolves when all states so far are stored and announced. Undefined if the result of `report` already waits for
+   * Resolves when all states so far are stored and announced. Undefined if the promise of `report` already waits for
    * this.
    */
   stored?(): Promise<void>
@@ -162,7 +162,10 @@ export interface Step {
   nest?(parentCallID: string, calls: readonly Call[]): Promise<void>
 }
 
-/** Activates an agent on a run. `unavailable` contains the tools that cannot work in this run, with the reasons. */
+/**
+ * Creates the scope, sandbox and tool scope of an agent for a run. `unavailable` maps the id of each tool that cannot
+ * work in this run to the reason.
+ */
 export function activateAgent(
   run: Run,
   agent: Agent,

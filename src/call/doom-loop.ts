@@ -23,9 +23,10 @@ const fewestRounds = 3
 export const rememberedResults = fewestRounds * longestPeriod
 
 /**
- * Returns the loop that `next` completes. `history` contains the calls of this turn, oldest first. A loop is three
- * identical calls in a row, or three rounds of a cycle of two to four calls. Polling calls are identical only if their
- * results are equal or unknown; the results of other calls do not count.
+ * Returns the loop that `next` completes, or undefined if there is no loop. `history` contains the calls of this turn,
+ * oldest first. A loop consists of at least three identical calls in a row, or at least three rounds of a cycle of two
+ * to four calls. Polling calls are identical only if their results are equal or unknown. The results of other calls are
+ * not compared.
  */
 export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
   const calls = [...history, { tool: next.tool, input: next.input }]

@@ -30,8 +30,9 @@ let holders = 0
 let exitProcess = process.exit
 
 /**
- * Runs third-party code and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the
- * process. `process.exit` throws {@link ProcessExitError} in this code. Requires an active {@link holdProcess}.
+ * Runs third-party code. Errors that escape from the code, now or later, are passed to `onEscape` and do not end the
+ * process. If the code calls `process.exit`, that function throws {@link ProcessExitError}. Requires an active {@link
+ * holdProcess}.
  */
 export async function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
   await watchThirdPartyCode()

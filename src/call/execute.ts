@@ -23,7 +23,7 @@ const progressIntervalMs = 100
 /** Time in milliseconds within which a tool must stop after an abort, including ending its processes. */
 const abortGraceMs = 5_000
 
-/** The reason for withdrawing a question, if the call that asked it has ended without waiting for the answer. */
+/** The reason for withdrawing a question if its call ends without waiting for the answer. */
 const callOver = new AbortedError("The call has ended, so its question was withdrawn.")
 
 /**
@@ -137,7 +137,10 @@ export async function executeCall(
   return { callID: call.callID, state: last }
 }
 
-/** Passes the end of a call to the plugins, hides secrets in it, and returns it. Never rejects. */
+/**
+ * Passes the title, output and metadata of a finished call to the plugins. Returns these fields as the plugins changed
+ * them, with secrets hidden. Never rejects.
+ */
 async function endOf(
   { call, tool, state }: PreparedCall,
   { active: { run } }: Step,
@@ -188,7 +191,10 @@ function assertNotHandedOver({ turn: { handover } }: Step): void {
   )
 }
 
-/** Waits for `work`. After an abort, waits until the grace period ends, and then continues without the tool. */
+/**
+ * Returns the result of `work`. If the signal aborts first, waits until `work` or the grace period ends, and then
+ * throws `TimeoutError` if the time limit expired, and otherwise `AbortedError`.
+ */
 async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await orAbort(work, signal)
@@ -245,8 +251,9 @@ interface CallEnd {
 const abortedWaitMs = 1_000
 
 /**
- * Passes the end of a call to the plugins and returns it with their changes. After an abort, returns it unchanged if
- * the plugins do not respond within {@link abortedWaitMs}.
+ * Passes the title, output and metadata of a finished call to the plugins, and returns these fields as the plugins
+ * changed them. After an abort, returns the fields unchanged if the plugins do not respond within {@link
+ * abortedWaitMs}.
  */
 async function hooksAfter(
   plugins: PluginHost | undefined,

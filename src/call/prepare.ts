@@ -21,7 +21,8 @@ export interface PreparedCall {
   /** The arguments for the tool, with defaults and coercions applied. */
   args: unknown
   /**
-   * The entry for this call in the loop detector's history. If the call polls, its result is added when it is known.
+   * The entry for this call in the loop detector's history. For a polling call, the result is added as soon as it is
+   * known.
    */
   past: PastCall
   /** Describes the repairs to the call, if any. */
@@ -41,8 +42,9 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, parses the arguments, passes them to the plugins and validates them. Has no side effects. Returns an
- * invalid call instead of throwing, even if a plugin blocks the call or the signal interrupts it.
+ * Finds the tool, parses the arguments, passes them to the plugins and validates them. Does not run the tool. Returns
+ * an invalid call, and does not throw, if the tool is unknown or unavailable, the arguments are invalid, a plugin
+ * blocks the call, or the signal aborts.
  */
 export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
   const { active, offered, closed } = step
@@ -73,7 +75,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       "unknown-tool",
       invalidCallMessage({
         tool: call.tool,
-        error: call.tool === "invalid" ? "the call names no tool" : "this tool does not exist",
+        error: call.tool === "invalid" ? "the call does not name a tool" : "this tool does not exist",
         available: [...offered.keys()],
       }),
     )
@@ -81,7 +83,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   past.tool = found.tool.id
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
-  // A tool can also block while it validates its arguments.
+  // A tool can also block the main thread while it validates its arguments.
   if (!["builtin", "mcp"].includes(found.tool.source.kind)) await watchThirdPartyCode()
   try {
     const given = restoreLiterals(found.tool.schema, parsed.input)
@@ -149,8 +151,8 @@ export interface HookedCall {
 }
 
 /**
- * Passes the arguments of a call to the plugins before it runs. Returns the arguments after their changes, or the reason
- * why a plugin blocks the call. Throws the signal's reason if the signal aborts.
+ * Passes the arguments of a call to the plugins before it runs. Returns the arguments as the plugins changed them, or
+ * the reason why a plugin blocks the call. Throws the signal's reason if the signal aborts.
  */
 async function hooksBefore(
   plugins: PluginHost | undefined,

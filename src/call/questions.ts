@@ -10,11 +10,11 @@ import { newId } from "../util/id.ts"
 /** The result of answering or dismissing a question. `unknown` means that no question with this id is waiting. */
 export type QuestionOutcome = "applied" | "unknown"
 
-/** Manages the questions of tools that wait for the user. */
+/** The questions that tools ask the user. */
 export interface Questions {
   /**
-   * Waits for the user's answers without a time limit. Returns undefined if the user dismisses the question. Throws the
-   * signal's reason if the signal aborts.
+   * Asks the user, and waits for the answers without a time limit. Returns undefined if the user dismisses the
+   * question. Throws the signal's reason if the signal aborts.
    */
   ask(
     request: Omit<QuestionRequest, "id"> & { tool: CallReference },
@@ -26,15 +26,15 @@ export interface Questions {
    * several. Returns a promise if another process may have answered the request.
    */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome | Promise<QuestionOutcome>
-  /** Dismisses the question. The model receives a note about it and continues. */
+  /** Dismisses a question. The call that asked the question continues without answers. */
   reject(requestID: string): QuestionOutcome | Promise<QuestionOutcome>
   /** Returns the waiting questions of one session, or of all sessions, oldest first. */
   pending(sessionID?: string): QuestionRequest[]
 }
 
 /**
- * Creates an empty set of questions for one engine. `publish` receives their events. `board` shares them with other
- * processes.
+ * Creates the questions of one engine. `publish` receives the event of each question and answer. `board` shares the
+ * questions with other processes.
  */
 export function createQuestions(publish: (event: EventInput) => void, board?: RequestBoard): Questions {
   const waiting = new Map<string, Waiting>()

@@ -16,8 +16,8 @@ const runsDuringReplay: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs a call with `work`. During a replay, most calls do not run. Such a call requests no permission, changes nothing,
- * and ends with its recorded result.
+ * Runs a call with `work`. During a replay, most calls do not run: they request no permission, change nothing, and end
+ * with their recorded results.
  */
 export function runOrReplay(
   prepared: PreparedCall,

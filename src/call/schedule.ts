@@ -58,7 +58,10 @@ function forgetOldCalls(past: PastCall[]): void {
   for (const old of past.slice(0, -rememberedResults)) old.result = undefined
 }
 
-/** Returns a function that runs at most `count` functions at the same time, in the order of the requests. */
+/**
+ * Creates a function that runs the functions passed to it, at most `count` at the same time and in the order in which
+ * they were passed.
+ */
 function createSlots(count: number): <T>(run: () => Promise<T>) => Promise<T> {
   let free = count
   const waiting: (() => void)[] = []
@@ -76,8 +79,8 @@ function createSlots(count: number): <T>(run: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * Returns the function that a tool uses to call other tools. These calls are stored separately and run like the calls
- * of a step.
+ * Returns the function with which a tool calls other tools. These nested calls are stored separately and run like the
+ * calls of a step. Returns undefined for a call that is itself nested.
  */
 function nestedCalls({ call, tool }: PreparedCall, step: Step): CallTools | undefined {
   if (step.nested) return undefined
@@ -110,7 +113,7 @@ async function runAfter(
 }
 
 /**
- * Ends a call that cannot run. If the call repeats earlier calls, counts it as a refused loop and does not ask the
+ * Ends a call that cannot run. If the call repeats earlier calls, counts the call as a refused loop without asking the
  * user.
  */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {

@@ -18,7 +18,7 @@ const longestTimer = 2 ** 31 - 1
 
 /**
  * Creates a time limit of `ms` milliseconds. Without `ms`, the time is unlimited and `signal` is used unchanged.
- * `expired` is the error message.
+ * `expired` is the message of the error after the limit.
  */
 export function createTimeLimit(
   signal: AbortSignal,
