@@ -120,7 +120,7 @@ function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check
 }
 
 /**
- * Adds a check for running the command outside the sandbox. If the command's own check and the new check both ask,
+ * Returns the check of a command, and a new check for running the command outside the sandbox. If both checks ask,
  * returns only the new check, because permission to run outside the sandbox includes permission to run.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
@@ -141,8 +141,9 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
 }
 
 /**
- * Adds the patterns that "always" remembers: the patterns of the request, or the pattern of the check if the request
- * has none. Protected files and repeated calls are never remembered, so they ask every time.
+ * Adds the patterns that an "always" reply remembers: the `always` patterns of the request, or the pattern of the check
+ * if the request has no `always` patterns. Protected files and repeated calls are never remembered, so they ask every
+ * time.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check

@@ -202,8 +202,8 @@ function spellings(path: string, root: string): string[] {
 }
 
 /**
- * Converts a resolved path to the same path below the worktree as the user wrote it. Returns an empty list for a path
- * outside the worktree.
+ * Returns the resolved path with the worktree spelled as the user wrote it. Returns an empty list for a path outside
+ * the worktree.
  */
 function underWorktree(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []

@@ -25,15 +25,15 @@ export type ReplyOutcome = "applied" | "already" | "unknown"
 export interface RequestBoard {
   /**
    * Shares a request, unless it is answered in the same turn of the event loop. Calls `deliver` if another process
-   * answers it first.
+   * answers the request first.
    */
   share(request: WaitingRequest, deliver: (answer: RequestAnswer) => void): void
   /**
    * Stores the answer to a request. Returns false if the request already has an answer. Rejects if the answer cannot be
-   * stored. For a request that is not shared yet, returns the result without a promise.
+   * stored. Returns a promise only if the request is already shared.
    */
   settle(requestID: string, answer: RequestAnswer): boolean | Promise<boolean>
-  /** Ends the sharing of a request that was withdrawn. */
+  /** Stops sharing a request that was withdrawn. */
   withdraw(requestID: string, answer: RequestAnswer): void
 }
 
@@ -44,7 +44,7 @@ export interface ReplyDependencies {
   saveGrants(grants: Grant[]): Promise<void>
   /** Removes the grants of a request that ended while the grants were being stored. */
   dropGrants(ids: string[]): Promise<void>
-  /** Undefined if there are no other processes. */
+  /** Shares the requests with other processes. Undefined if there are none. */
   board?: RequestBoard
 }
 
@@ -209,7 +209,7 @@ export function checkedReply(given: PermissionReply, request: PermissionRequest)
   return reply
 }
 
-/** Returns the parts of a request, one for each permission that it asks for. */
+/** Returns the parts of a request: one part for each permission that the request asks for. */
 export function partsOf({
   permission,
   patterns,

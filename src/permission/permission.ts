@@ -26,7 +26,7 @@ export interface PermissionDependencies extends ReplyDependencies {
   home: string
   /** The user's config directories and the data directory of the engine. See `Scope.guarded`. */
   guarded?: readonly string[]
-  /** Asks the plugins. Undefined if there are no plugins. */
+  /** Asks the plugins for a decision. Undefined if there are no plugins. */
   decide?: Decide
   /** Removes secrets from a value. */
   hide?<T>(value: T): T
@@ -35,9 +35,9 @@ export interface PermissionDependencies extends ReplyDependencies {
 /** Applies the rules to requests, and asks the user if the rules require it. */
 export interface Permission {
   /**
-   * Resolves if the whole request is allowed. Judges the whole request first. Awaits `beforeQuestion` before it asks
-   * the user, so that clients see the call before the question. Throws `PermissionError` if a rule, a plugin or the
-   * user refuses the request, or if no user can be asked. Throws the signal's reason if the signal aborts.
+   * Resolves if the whole request is allowed. Judges the whole request before it asks the user. Awaits `beforeQuestion`
+   * before each question, so that clients see the call first. Throws `PermissionError` if a rule, a plugin or the user
+   * refuses the request, or if no user can be asked. Throws the signal's reason if the signal aborts.
    */
   ask(
     request: SessionAsk,
@@ -50,8 +50,8 @@ export interface Permission {
   /** Returns the verdict and its reasons without asking the user. */
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
-   * Answers a request. Only the first reply counts. For an `always` reply, stores the grants before it resolves, and
-   * answers other requests that the grants allow. Throws `UsageError` if the reply is invalid, or if an `always` reply
+   * Answers a request. Only the first reply counts. For an `always` reply, stores the grants and answers other requests
+   * that the grants allow, and then resolves. Throws `UsageError` if the reply is invalid, or if an `always` reply
    * allows more than the request offers. After such an error, the request stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>

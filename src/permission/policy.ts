@@ -149,9 +149,9 @@ export function matchingRules(
 }
 
 /**
- * Returns false if the policy denies every request for this permission. Tools that need the permission are then not
- * offered. Judges the pattern of each rule that is not a deny, because only such a rule can be an exception to a
- * general deny.
+ * Returns true unless the policy denies every request for this permission. Tools that need a permission that is always
+ * denied are not offered. Judges the pattern of each rule that is not a deny, because only such a rule can be an
+ * exception to a general deny.
  */
 export function isOffered(policy: Policy, permission: string, alias?: Alias): boolean {
   const isPossible = (text: string) => judge(policy, permission, [text], { alias }).action !== "deny"

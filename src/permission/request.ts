@@ -1,7 +1,7 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { Alias, JudgeOptions, Layer, Policy } from "./policy.ts"
 
-/** A permission request from a call. It has the same shape as `AskRequest` of the tools. */
+/** A permission request from a call: the `AskRequest` of a tool, to which the engine adds `alias` and `confined`. */
 export interface PermissionAsk {
   permission: string
   /** A second name of the permission, which rules can use. */
@@ -64,10 +64,10 @@ export interface Check {
   onlyDenies?: boolean
   /**
    * Whether another check of the request covers this check. This check then asks only if a rule that is narrower than
-   * `*` says so.
+   * `*` asks.
    */
   covered?: boolean
-  /** Whether the sandbox limits the effect. The check then asks only if a rule that is narrower than `*` says so. */
+  /** Whether the sandbox limits the effect. The check then asks only if a rule that is narrower than `*` asks. */
   confined?: boolean
   /** Why the check asks, if it is not obvious from the rules. */
   reason?: string

@@ -57,7 +57,7 @@ export function defaultRules(): Rule[] {
   ]
 }
 
-/** Returns the last rule whose permission and pattern both match. */
+/** Returns the last rule whose permission and pattern both match, or undefined if no rule matches. */
 export function evaluate(permission: string, pattern: string, ruleset: Ruleset): Rule | undefined {
   return ruleset.findLast((rule) => concerns(rule, permission) && wildcardMatch(pattern, rule.pattern))
 }
@@ -69,8 +69,8 @@ export function concerns(rule: Rule, permission: string): boolean {
 }
 
 /**
- * Returns the permission that a tool needs: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. A rule
- * can therefore also name the tool instead of the permission.
+ * Returns the permission that a tool needs: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. Returns
+ * any other name unchanged. A rule can therefore name the tool instead of the permission.
  */
 export function permissionType(name: string): string {
   return aliases.get(name) ?? name
@@ -102,7 +102,7 @@ export function rulesFromObject(value: PermissionConfig, source?: RuleSource): R
 
 /**
  * Parses a flag such as `--allow 'bash:git *'` or `--deny edit`. Throws `UsageError` if the permission or the pattern
- * is empty.
+ * is empty, or if the permission contains spaces, quotes or parentheses.
  */
 export function parseRuleFlag(text: string, action: "allow" | "deny"): Rule {
   const colon = text.indexOf(":")

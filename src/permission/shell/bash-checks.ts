@@ -165,7 +165,9 @@ function mayBeSplit({ argv }: PlannedCommand): boolean {
   return argv.some((word) => word.fromInput || word.unquoted || (word.glob && /^[*?[]/.test(word.text)))
 }
 
-/** Returns true if each word matches files in each directory, and no name of these files starts with a dash. */
+/**
+ * Returns true if each word matches at least one file in each directory, and no matching file name starts with a dash.
+ */
 async function matchOnlyFiles(
   words: readonly Word[],
   directories: readonly string[] = [],

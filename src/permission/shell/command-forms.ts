@@ -31,7 +31,7 @@ export interface CommandContext {
   policy: Policy
 }
 
-/** Adds the search path of the commands to a scope. `searchPath` is the value of `PATH`, if known. */
+/** Returns the scope with the search path of its commands. `searchPath` is the value of `PATH`, if known. */
 export function commandScope(
   scope: ResolvedScope,
   home: string,
@@ -52,8 +52,8 @@ export interface CommandForms {
   forms: string[]
   options: JudgeOptions
   /**
-   * Whether the command is called by a plain name or from a system directory. Only in this case does a rule for the
-   * name apply to this program.
+   * Whether the command is called by a plain name or from a system directory. Otherwise, a rule for the name does not
+   * apply to the program.
    */
   genuine: boolean
   reason?: string

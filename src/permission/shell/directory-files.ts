@@ -30,8 +30,8 @@ export interface RecursiveReading {
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
   /**
-   * Whether the whole reading is unknown if the name of a file contains blanks, quotes or backslashes, or starts with a
-   * dash.
+   * If true, the files count as unknown when one of their names contains blanks, quotes or backslashes, or starts with
+   * a dash.
    */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
@@ -40,7 +40,8 @@ export interface RecursiveReading {
 
 /**
  * Returns at most ten files below a directory for which `needsPermission` is true. Returns undefined if the directory
- * has too many entries or a selected name is not plain, and an empty list for a file.
+ * has too many entries, or if `plainNames` is true and a selected name is not plain. Returns an empty list if
+ * `directory` is a file.
  */
 export async function filesNeedingPermission(
   directory: string,

@@ -42,8 +42,8 @@ export async function commandFileChecks(context: CommandContext): Promise<Check[
 }
 
 /**
- * Returns a check that only a deny rule can refuse. Use this check if a command shows the name of a file, but not its
- * contents.
+ * Changes a `read` check so that only a deny rule can refuse it. Used for commands that show the names of files, but
+ * not the contents.
  */
 function onlyDenied(check: Check): Check {
   if (check.permission !== "read") return check
@@ -51,7 +51,7 @@ function onlyDenied(check: Check): Check {
   return { ...rest, onlyDenies: true, options: { ...check.options, counts: undefined } }
 }
 
-/** Returns checks for a file that the shell itself opens, or for a value of a loop. */
+/** Returns checks for a file that the shell itself opens, or for a loop value that may name a file. */
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,

@@ -15,9 +15,10 @@ import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths
 type GitUse = "reading" | "plain" | "writing" | "confined"
 
 /**
- * Returns why git in this directory could run a program, or could show files of another repository. Submodules count as
- * a problem, because they have their own configuration. Configuration sections that are not known to be harmless also
- * count as a problem. Reads the files of the repository instead of running git, which could itself run a program.
+ * Returns the reason why git in this directory could run a program or show files of another repository. Returns
+ * undefined if git can do neither. Submodules count as a problem, because they have their own configuration.
+ * Configuration sections that are not known to be harmless also count as a problem. Reads the files of the repository
+ * instead of running git, which could itself run a program.
  */
 export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
   try {

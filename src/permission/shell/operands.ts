@@ -167,7 +167,7 @@ export interface WrittenWord {
   below?: "any" | "tracked"
   /** The word is written only if none of these words names an existing file. */
   unlessExist?: readonly Word[]
-  /** Whether it is unknown if the command writes the word. */
+  /** Set if the command may or may not write the word. */
   uncertain?: true
   /** Whether the word is relative to the root of the repository. */
   fromRoot?: true
@@ -322,7 +322,7 @@ function decoded(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
-    // An incomplete escape stays as it is.
+    // An incomplete escape is returned unchanged.
     return name
   }
 }

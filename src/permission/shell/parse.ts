@@ -64,9 +64,9 @@ function parseUntil(parser: TreeSitterParser, text: string, deadline: number): S
 }
 
 /**
- * Runs WebAssembly that V8 does not optimize. The grammar is one very large function. V8's optimizing compiler would
- * need 500 MB of memory and half a second of CPU time for it after about 100 commands. Without optimization, parsing a
- * command takes well under 1 ms.
+ * Runs `work` while V8 does not optimize WebAssembly. The grammar is one very large function. V8's optimizing compiler
+ * would need 500 MB of memory and half a second of CPU time for it after about 100 commands. Without optimization,
+ * parsing a command takes well under 1 ms.
  *
  * V8 reads both flags when a function has run often enough, and still optimizes if only one of the flags is off. The
  * flags are part of the key of V8's code cache, so they are restored.

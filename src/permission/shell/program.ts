@@ -36,7 +36,7 @@ export interface Program extends WordStyle {
   dryRun?: string
   /** The conditions under which the program writes files that its arguments do not name. */
   spreads?: Spreading
-  /** The conditions under which the program writes a file with the name in a URL operand. */
+  /** The conditions under which the program writes a file that is named after a URL operand. */
   downloads?: Downloading
   /** Options that name the directory for `spreads` and `downloads`. Default: the working directory. */
   into?: string
@@ -70,7 +70,10 @@ export interface Program extends WordStyle {
    * `plain` is a risk.
    */
   script?: { plain: ScriptTest; options: string }
-  /** The conditions under which the program runs its standard input as code. A rule must contain `-` to allow this. */
+  /**
+   * The conditions under which the program runs its standard input as code. A rule must contain `-` to allow such a
+   * command.
+   */
   input?: CodeInput
   /** Modules after `stopsAt` that run code from their arguments or from standard input. A rule must name them. */
   modules?: string
@@ -132,7 +135,7 @@ export interface OptionValue {
   options: string
   /** A value that does not match is a risk. Default: every value is harmless. */
   harmless?: ScriptTest
-  /** Matches each file that a value names as the first group, with the flag `g`. */
+  /** Matches each file that a value names. The first group is the name of the file. Requires the flag `g`. */
   reads?: RegExp
   /** Like `reads`, but for files that the program writes. */
   writes?: RegExp
@@ -162,7 +165,7 @@ export interface Spreading {
   anywhere?: string
 }
 
-/** The conditions under which a program writes a file with the name in a URL operand. */
+/** The conditions under which a program writes a file that is named after a URL operand. */
 export interface Downloading {
   /** Options with which the program writes such a file. Default: the program always writes such a file. */
   with?: string

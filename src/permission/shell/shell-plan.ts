@@ -158,7 +158,7 @@ export interface Walk {
   between(start: number, end: number): string
   /** Records why the text could not be analyzed. Keeps only the first reason. */
   problem(reason: string): void
-  /** Returns the current position. */
+  /** Returns the position that the walk has reached. */
   position(): Position
   /** Assigns the inputs that were found after a position to the commands and texts after it. */
   feed(since: Position, piped?: boolean): void
@@ -233,7 +233,7 @@ export function createWalk(
 /** Nodes that redirect the input or output of a command. */
 export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
-/** Nodes that a shell replaces with the output of commands, or with a file that contains it. */
+/** Nodes that a shell replaces with the output of commands, or with a file that contains this output. */
 export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
 
 /** Nodes that are words of a command. */

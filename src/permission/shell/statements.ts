@@ -110,7 +110,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * Analyzes a pipeline. Each command runs in its own subshell. Some shells run the last command without a subshell.
+   * Analyzes a pipeline. Each command runs in its own subshell, except that some shells run the last command without
+   * one.
    */
   function pipeline(node: ShellNode, at: Directories): Exit {
     const { commands } = walk.found
@@ -127,7 +128,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       // If error messages go into the pipe, the next command reads them as additional lines.
       input = commands.length === first + 1 && printsOnlyOutput(walk, child) ? command : undefined
     }
-    // `|&` also passes error messages on.
+    // `|&` also passes on error messages.
     if (node.children.some(({ type }) => type === "|&")) for (const command of commands) delete command.input
     return exitAt(directories)
   }

@@ -168,8 +168,9 @@ function draftOf(node: ShellNode, text: string, bindings?: Bindings): Draft {
 }
 
 /**
- * A word under construction. `mask` has the same length as `text` and contains only the characters that the shell still
- * interprets. It contains {@link quoted} for each literal character and {@link unknown} for each unknown character.
+ * A word under construction. `mask` has the same length as `text`. It contains the characters that the shell still
+ * interprets, {@link quoted} in place of each literal character, and {@link unknown} in place of each unknown
+ * character.
  */
 export interface Draft {
   text: string
@@ -461,7 +462,7 @@ function partProblem(part: ShellNode, text: string): string | undefined {
   return part.type.endsWith("substitution") ? undefined : expansionProblem(part, text)
 }
 
-/** Devices that contain no data. */
+/** Matches devices and open files whose use needs no permission. */
 export const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /** Matches the standard input or another open file as the name of a script. */

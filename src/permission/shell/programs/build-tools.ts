@@ -33,7 +33,7 @@ const npm: Program = {
 
 const npmList = "-a -l -p --all --depth= --json --long --parseable"
 
-/** Programs that build, test, install, or run project scripts. */
+/** Programs that build, test or install projects, or run their scripts. */
 export const buildTools: ProgramTable = [
   ["gcc g++ clang", { ...compiler, version: "--version" }],
   ["cc c++ clang++ ld as tcc gfortran", compiler],
