@@ -23,7 +23,7 @@ import { entryOf } from "./node.ts"
 /**
  * Writes an MCP server into a config file of the project or the user and returns the file's path. Uses the first file
  * that exists, or creates one. Keeps comments and layout. Throws `UsageError` if the server already exists or the file
- * is TOML, `ConfigError` if the file is malformed, and `TackleError` if it cannot be written.
+ * is TOML, `ConfigError` if the file is malformed, and `TackleError` if the file cannot be written.
  */
 export async function addServer(
   location: Location,
@@ -93,7 +93,7 @@ function replaceFile(path: string, text: string): void {
 
 /**
  * Adds a property at the end of the object at `path`, which must exist. Keeps comments and layout. `text` must parse
- * without errors. If it contains no value, it is treated as `{}`.
+ * without errors. Text without a value is treated as `{}`.
  */
 export async function insertProperty(
   text: string,

@@ -99,8 +99,8 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
 }
 
 /**
- * Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` becomes
- * `server_*`.
+ * Returns Tackle's permission for a tool of Claude Code, or undefined if there is none. `mcp__server__tool` becomes
+ * `server_tool`, and `mcp__server` becomes `server_*`.
  */
 export function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]
@@ -136,7 +136,7 @@ function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
 }
 
 function noModel(name: string): string {
-  return `model: "${name}" does not have the form provider/model, and no configured Claude model has this name. The agent uses the model of the run.`
+  return `model: "${name}" does not have the form provider/model, and no configured Claude model has this name. The model of the run is used instead.`
 }
 
 /**

@@ -4,7 +4,7 @@ import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 
-/** Setting of a config file. */
+/** A setting of a config file. */
 export interface EnabledSetting {
   /**
    * Key path, such as `shell` or `provider.own.options.baseURL`. For a rule, `permission` or `agent.<name>.permission`.
@@ -67,7 +67,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^provider\..*\.headers\./, "headers that are sent with every request"],
   [/^mcp\..*\.command$/, "a program that runs outside the sandbox"],
   [/^mcp\..*\.environment\./, "an environment variable of that program"],
-  [/^mcp\..*\.url$/, "a server whose tools are offered; it receives their arguments"],
+  [/^mcp\..*\.url$/, "a server whose tools are offered; it receives the arguments of their calls"],
   [/^mcp\..*\.headers\./, "headers that are sent to that server"],
   [/^mcp\..*\.oauth\./, "controls how you sign in to that server"],
   [/^search\.url$/, "receives all searches"],

@@ -189,9 +189,9 @@ function lenient(
   report: { name: string; warn: (warning: string) => void },
 ): ObjectNode {
   const pruned = pruneTree(tree)
-  for (const problem of problems) report.warn(`${describeProblem(problem)} Treated as "ask".`)
+  for (const problem of problems) report.warn(`${describeProblem(problem)} The action is treated as "ask".`)
   for (const problem of pruned.dropped) {
-    if (!problem.unknown) report.warn(`${describeProblem(problem)} Ignored.`)
+    if (!problem.unknown) report.warn(`${describeProblem(problem)} The value is ignored.`)
   }
   const unknown = pruned.dropped.filter((problem) => problem.unknown).map(({ path }) => path.join("."))
   if (unknown.length > 0) report.warn(`${report.name}: Tackle does not use ${unknown.join(", ")}.`)

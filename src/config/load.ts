@@ -52,7 +52,10 @@ export interface LoadedConfig {
   projectTrusted: boolean
   /** Files that were read, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
-  /** Returns the location that defines the effective value at a key path, such as `["provider", "openai", "name"]`. */
+  /**
+   * Returns the location that defines the effective value at a key path, such as `["provider", "openai", "name"]`, or
+   * undefined if no file sets the key.
+   */
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
   /** Warnings, one line each. */
   warnings: string[]
@@ -285,7 +288,7 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
     const file = readSmallFile(path)
     if (file) return [{ path, kind, scope, ...file, trusted: true }]
   } catch (error) {
-    // An unreadable file cannot be pinned, so it is reported as not trusted.
+    // An unreadable file has no hash, so it is reported as not trusted.
     if (isForeignMarkdown({ path, kind })) return []
     throw new ConfigError(
       [{ position, text: `the config file cannot be read: ${errorMessage(error)}.` }],

@@ -4,8 +4,8 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
 /**
- * Directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME` and
- * `TACKLE_CONFIG`.
+ * Directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME`,
+ * `TACKLE_CONFIG`, `TACKLE_CONFIG_CONTENT` and the variables that the config refers to.
  */
 export interface Location {
   directory: string

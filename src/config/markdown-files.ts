@@ -50,8 +50,8 @@ export function markdownDefinition(path: string): MarkdownDefinition | undefined
 }
 
 /**
- * Returns true if the name can be used in rules, in commands and as a path. It must not contain spaces, wildcards or
- * `..`.
+ * Returns true if the name can be used in rules, in commands and as a path. A valid name has at most 128 characters.
+ * Its parts, separated by `/` or `:`, start with a letter or digit and contain only letters, digits, `.`, `_` and `-`.
  */
 export function isMarkdownName(name: string): boolean {
   return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)

@@ -26,7 +26,10 @@ export async function parseConfig(
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }
 
-/** Returns only the tree. Returns undefined if the text cannot be parsed; loading the config reports this problem. */
+/**
+ * Returns the tree of a config file, without notes. Returns undefined if the text cannot be parsed. This problem is
+ * reported when the config is loaded.
+ */
 export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
   try {
     return (await parseConfig(path, text)).tree

@@ -58,11 +58,14 @@ export interface CaseSettings {
   /** Worktree for cases that have no `cwd`. */
   otherwise: string
   home: string
-  /** Explains the decision of the effective rules. Required for a case with effective rules. */
+  /** Explains the decision of the rules that apply in the directory. Required for a case with the rules `effective`. */
   effective?(request: { permission: string; patterns: string[] }): Promise<Explanation>
 }
 
-/** Evaluates a case in the same way as a call. */
+/**
+ * Evaluates a case in the same way as a permission request of a call. Throws `TypeError` if the case uses effective
+ * rules and `effective` is undefined.
+ */
 export async function runPermissionCase(
   { rules, permission, patterns, expect, cwd }: PermissionCase,
   { otherwise, home, effective }: CaseSettings,

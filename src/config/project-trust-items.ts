@@ -91,8 +91,8 @@ export interface TrustContent {
 const maxFiles = 64
 
 /**
- * Reads each included file once. The hash also records which files are missing or unreadable, so trust ends when such a
- * file appears.
+ * Returns the hash of a config and of the files that it includes. Reads each included file once. The hash also records
+ * which files are missing or unreadable, so the config is no longer trusted when such a file appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { readRegularFile } from "../util/file-system.ts"
 
-/** Maximum size in bytes. A project must not exhaust memory, or block startup with a device or a pipe. */
+/** Maximum size of a file in bytes, so that a project cannot exhaust memory. */
 const maxBytes = 1024 * 1024
 
 /** Text of a file with the SHA-256 (hex) of the bytes that were read. */
@@ -11,8 +11,8 @@ export interface SmallFile {
 }
 
 /**
- * Reads a regular file of at most 1 MB. Returns undefined if the file does not exist. Throws system errors, and throws
- * `TackleError` if the file is too large or not a regular file.
+ * Reads a regular file of at most 1 MB. Returns undefined if the file does not exist. Throws `TackleError` if the file
+ * is too large or not a regular file, and the system error if the file cannot be read for another reason.
  */
 export function readSmallFile(path: string): SmallFile | undefined {
   const bytes = readRegularFile(path, maxBytes)

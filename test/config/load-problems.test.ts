@@ -195,9 +195,9 @@ describe("OpenCode's files", () => {
       provider: { p: { models: { m: { limit: { context: 9 } } } } },
     })
     expect(warnings).toEqual([
-      `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? Treated as "ask".`,
-      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. Ignored.`,
-      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. Ignored.`,
+      `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? The action is treated as "ask".`,
+      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. The value is ignored.`,
+      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. The value is ignored.`,
       "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
     ])
     expect(brief(permission.project)).toEqual(["bash * ask"])
