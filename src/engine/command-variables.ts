@@ -39,8 +39,8 @@ export function perCommand(variables: Variables, plugins: Pick<Plugins, "variabl
 }
 
 /**
- * Returns the variables of external tools. These variables let Python find Tackle's helper module, and prevent Python
- * from writing into the private copy of a tool.
+ * Returns `variables` with additions for external tools: Python can find Tackle's helper module, and does not write
+ * into the private copy of a tool.
  */
 export function programVariables(variables: Variables) {
   const found = ["../python", "../../python", "../../../python"].map((path) =>

@@ -83,7 +83,7 @@ async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["
 }
 
 /**
- * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and handles errors
+ * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and catches errors
  * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist.
  */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
@@ -393,8 +393,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   let finder: Promise<FindFiles> | undefined
 
   /**
-   * Returns the reference to the model that the options select, for listing tools. Without a selected model, the
-   * reference stands for any model.
+   * Returns the reference to the model that the options select, for listing tools. If no model is selected by name, the
+   * ids in the reference are empty and stand for any model.
    */
   function chosenModel(): ModelRef {
     return typeof options.model === "string" ? parseModelName(options.model) : { providerID: "", modelID: "" }

@@ -13,13 +13,15 @@ export interface Agents {
   /** The current agents by name. The map object stays the same when agents change. */
   readonly all: ReadonlyMap<string, Agent>
   /**
-   * Returns the agent. For a removed agent, returns its last version, because its rules still apply to its sessions.
+   * Returns the agent with this name. For a removed agent, returns the last version, because its rules still apply to
+   * its sessions. If the agent never existed, throws `UsageError` with the available names.
    */
   known(name: string): Agent
   /** Returns the agent with this name. If it does not exist, throws `UsageError` with the available names. */
   named(name: string): Agent
   /**
-   * Returns the agent with this name. If other agents may not start it, throws `UsageError` with the available names.
+   * Returns the agent with this name. If the agent does not exist or is not a subagent, throws `UsageError` with the
+   * available names.
    */
   subagentNamed(name: string): Agent
   /** Returns the agents that another agent may start, sorted by name. */

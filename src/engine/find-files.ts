@@ -1,7 +1,10 @@
 import { basename, join } from "node:path"
 import { walk } from "../files/walk.ts"
 
-/** Finds files by letters in their paths. Returns paths relative to the directory, best match first. */
+/**
+ * Finds files by letters in their paths. Returns at most `limit` (default: 20) paths relative to the directory, best
+ * match first. Throws the signal's reason if the signal aborts.
+ */
 export type FindFiles = (
   query: string,
   options?: { limit?: number; signal?: AbortSignal },

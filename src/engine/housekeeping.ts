@@ -15,7 +15,7 @@ import { dataPaths } from "./data-directory.ts"
 
 /** Cleanup that runs in the background after the engine has opened. */
 export interface Housekeeping {
-  /** Resolves when the processes of killed runs have ended and their temporary files have been removed. */
+  /** Resolves when the processes of killed runs have ended and the temporary files of these runs have been removed. */
   cleared: Promise<void>
   /** Resolves when all cleanup is done. */
   done(): Promise<void>
@@ -120,7 +120,10 @@ async function removeOldFiles(
   for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
 }
 
-/** Updates the mark. Returns false if the mark is less than a day old or its directory does not exist. */
+/**
+ * Updates the mark and returns true. If the mark is less than a day old or its directory does not exist, only returns
+ * false.
+ */
 async function markDue(mark: string, now: number): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(mark)

@@ -5,7 +5,7 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** Options of the pool, except the servers. */
+/** Options of the pool, except the servers. The files of fingerprints and tokens are given by their paths. */
 interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
   /** Path of the file with the tool fingerprints. */
   fingerprints: string
@@ -44,8 +44,8 @@ async function openPool(
 }
 
 /**
- * Creates the public functions for MCP servers. Without a pool, the functions that list something return empty
- * arrays. `signal` is used if the caller passes no signal.
+ * Creates the public functions for MCP servers. Without a pool, the functions that list something return empty arrays,
+ * and the other functions throw `UsageError`. `signal` is used if the caller passes no signal.
  */
 export function createMcpAnswers(
   pool: McpPool | undefined,

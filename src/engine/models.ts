@@ -41,8 +41,8 @@ export interface ModelChoice {
    */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
   /**
-   * Throws if the named model cannot be used. Without a name, checks the model of the agent or the engine. Does nothing
-   * if no model is selected yet.
+   * Throws if the named model cannot be used, for example because it is unknown or has no key. Without a name, checks
+   * the model of the agent or the engine. Does nothing if no model is selected yet.
    */
   check(agent: Agent, model: string | undefined): Promise<void>
 }

@@ -14,11 +14,13 @@ export interface OpenSessions {
   get(id: string): Promise<SessionHandle | undefined>
   /** Like `get`, but returns the {@link LocalSession}. */
   local(id: string): Promise<LocalSession | undefined>
-  /** Returns the handle of a session. Opens it if necessary. */
+  /** Returns the handle of a session. Opens the session if necessary. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError` if the engine is closed. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
-  /** Opens a session that was just stored, and publishes its creation. `seq` is the number of its last change. */
+  /**
+   * Opens a session that was just stored, and publishes its creation. `seq` is the number of the session's last change.
+   */
   made(session: Session, seq: number): SessionHandle
   /** Returns the parts that models are streaming into the open sessions. */
   streaming(): Part[]

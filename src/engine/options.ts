@@ -70,15 +70,15 @@ export interface TackleOptions extends AgentOptions {
    */
   skillFiles?: readonly (string | SkillFile)[]
   /**
-   * Reloads agents, commands and skills when their files change. The options above are the initial state. A change
-   * takes effect at the next step, but the agent of a running prompt keeps its definition.
+   * Reloads agents, commands and skills when their files change. The definitions in the other options are the initial
+   * state. A change takes effect at the next step, but the agent of a running prompt keeps its definition.
    */
   definitions?: DefinitionSource
   /** Ids of tools that a later tool with the same id may replace. */
   override?: readonly string[]
   /**
-   * Maximum total size of third-party tool definitions, in bytes. If the definitions are larger, the model finds these
-   * tools with `tool_search`. Set to false to offer all tools at every step. Default: 64 KB.
+   * Maximum total size of third-party tool definitions, in bytes. If the definitions are larger, the model finds
+   * third-party tools with `tool_search`. Set to false to offer all tools at every step. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
@@ -87,7 +87,7 @@ export interface TackleOptions extends AgentOptions {
   permission?: PermissionConfig
   /** Layers of rules in ascending precedence. If set, `permission` is ignored. */
   layers?: readonly Layer[]
-  /** Prompts by name, in the form of the config: see `Tackle.commands`. */
+  /** Commands by name, in the form of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
   /** The shell that runs commands. Default: bash if it is installed, otherwise sh. */
@@ -97,8 +97,8 @@ export interface TackleOptions extends AgentOptions {
   /** Names of environment variables that are passed to commands even if they contain provider keys. */
   passEnvironment?: readonly string[]
   /**
-   * Whether commands run in a sandbox: if a sandbox works (`auto`), always (`require`) or never (`off`). With
-   * `require`, commands are refused if no sandbox works. Default: `auto`.
+   * When commands run in a sandbox: if a sandbox works (`auto`), always (`require`) or never (`off`). With `require`,
+   * commands are refused if no sandbox works. Default: `auto`.
    */
   sandbox?: SandboxMode
   /**
@@ -331,7 +331,9 @@ export function locationOf(given: TackleOptions): EngineLocation {
   }
 }
 
-/** Returns the absolute path of a directory that an option names. */
+/**
+ * Returns the absolute path of a directory that an option names. Throws `UsageError` if the directory does not exist.
+ */
 function existing(option: "directory" | "worktree", path: unknown): string {
   if (typeof path !== "string" || path === "")
     throw new UsageError(`The option ${option} of createTackle must be the path of a directory.`)

@@ -18,7 +18,7 @@ import { pluginAliases, toolAliases } from "./tools.ts"
 /** Services and functions of the engine that plugins need. */
 export interface PluginWiring
   extends Pick<PluginInputOptions, "directory" | "worktree" | "environment" | "signal" | "record"> {
-  /** Returns the store. Returns undefined until the store is open, because plugins are loaded before it is opened. */
+  /** Returns the store, or undefined until the store is open. Plugins are loaded before the store is opened. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
   onProblem(message: string, error: unknown): void
@@ -86,7 +86,7 @@ function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }
 
 /**
  * The agent settings that plugins may change. Rules are not included, because plugins cannot loosen them. {@link
- * withBounds} keeps the tools of existing agents.
+ * withBounds} restores the `tools` of existing agents.
  */
 const PluginAgent = z.object({
   description: z.string().optional(),
@@ -103,7 +103,10 @@ const PluginAgent = z.object({
   disable: z.boolean().optional(),
 })
 
-/** Converts each config key that a plugin may change to an option. Other keys are reported and ignored. */
+/**
+ * Functions that convert values in the config to options, by the config keys that plugins may change. Changes to other
+ * keys are reported and ignored.
+ */
 const changeable: Readonly<
   Record<string, (value: unknown, options: TackleOptions) => Partial<TackleOptions>>
 > = {

@@ -88,8 +88,8 @@ function withoutSandbox(agent: string): Ruleset {
 export type PlanFile = (session: { id: string; parentID?: string }) => string | undefined
 
 /**
- * Stores plans below `root`, in one directory per session and outside the project, because planning must not change the
- * project. Without `root`, plan mode is off.
+ * Creates the function that returns the paths of plans. Plans are stored below `root`, in one directory per session and
+ * outside the project, because planning must not change the project. Without `root`, plan mode is off.
  */
 export function createPlanFiles(root: string | undefined): PlanFile {
   return ({ id, parentID }) =>
@@ -161,8 +161,8 @@ export function createWorktreeGrants(book: Grants, lineage: Pick<Lineage, "rootO
       await book.remove(ids)
     },
     /**
-     * Revokes the grants of tools whose definitions changed. Returns an error that names these tools, or undefined if
-     * none of these tools had a grant.
+     * Revokes the grants of tools whose definitions changed. Returns an error that names the tools whose grants were
+     * revoked, or undefined if no grant was revoked.
      */
     async lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined> {
       const granted = (await book.list(worktree)).filter(({ permission }) => tools.includes(permission))

@@ -14,7 +14,7 @@ import type { ModelChoice } from "./models.ts"
 import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
 
-/** The parts of an engine that only its list of sessions needs. */
+/** The parts of an engine that only {@link createSessions} needs. */
 interface SessionParts {
   opened: OpenSessions
   jobs: Pick<JobTable, "killOf">
@@ -190,7 +190,7 @@ export function createSessions(
   return sessions
 }
 
-/** Loads the archive module. Most runs do not need it, and creating its schema is slow. */
+/** Loads the modules for archives. Most runs do not need these modules, and creating the schema of archives is slow. */
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),

@@ -70,7 +70,10 @@ export interface Sessions {
   get(id: string): Promise<SessionHandle | undefined>
   /** Returns the parts that models are streaming into sessions of this engine, with the text announced so far. */
   streaming(): Part[]
-  /** Returns the most recently used session of this worktree. Ignores replays. */
+  /**
+   * Returns the most recently used session of this worktree, or undefined if there is none. Ignores replays and
+   * sessions of subagents.
+   */
   latest(): Promise<SessionHandle | undefined>
   /**
    * Lists the sessions of this worktree, newest first. `everywhere` lists the sessions of all worktrees. Sessions of
@@ -110,6 +113,7 @@ export interface Sessions {
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** Runs `SessionHandle.undo` on a session. Returns undefined if the session does not exist. */
   undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
+  /** Runs `SessionHandle.redo` on a session. Returns undefined if the session does not exist. */
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /**
    * Returns all stored data of a session and its subagents' sessions. `sanitize` removes all texts, file names and
@@ -185,7 +189,8 @@ export interface Tackle {
   /**
    * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
    * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
-   * The result tells whether the reply was applied.
+   * The result tells whether the reply was applied. Throws `UsageError` if the reply is invalid or allows more than the
+   * request offers.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   /**
@@ -233,7 +238,7 @@ export interface Tackle {
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
    * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` if an argument is
-   * missing, and otherwise the errors of `mcpPrompt`.
+   * missing. Also throws the errors of `mcpPrompt`.
    */
   readCommand(
     text: string,
@@ -252,8 +257,8 @@ export interface Tackle {
   /** Lists the prompts of MCP servers. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
-   * Fills in a prompt. Throws `McpServerError` if the server does not exist, and `McpCallError` if the prompt is
-   * unknown or an argument is missing.
+   * Fills in a prompt. Throws `UsageError` if no MCP servers are configured, `McpServerError` if the server does not
+   * exist, and `McpCallError` if the prompt is unknown or an argument is missing.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
   /** Lists the resources of MCP servers. Starts servers that are not running. */

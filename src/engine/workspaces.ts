@@ -25,13 +25,15 @@ export interface WorkspaceOpenerOptions {
   onProblem?(message: string, error: unknown): void
 }
 
-/** Opens the workspace of a session on this machine. Rebuilds it if the session worked on another machine. */
+/**
+ * Opens the workspace of a session on this machine. Rebuilds the workspace if the session worked on another machine.
+ */
 export type WorkspaceOpener = (session: Session, signal?: AbortSignal) => Promise<OpenedWorkspace>
 
 /**
  * Creates a function that opens workspaces before an engine is opened for their directory. The function throws a
  * `TackleError` with the code `workspace` if a workspace cannot be rebuilt, and `SessionHeldError` if an engine uses
- * the session. After a rebuild, read the session again, because it has moved.
+ * the session. After a rebuild, read the session again, because its directories have changed.
  */
 export async function createWorkspaceOpener({
   store,
