@@ -44,8 +44,8 @@ export class RollbackError extends TackleError {
  * already changed, with the same content, mode, times and inodes, and removes new directories. A file may replace a
  * directory that contains only files that the same change deletes, and a directory may replace a deleted file. Links
  * that are inserted during the change have no effect. Returns the stamps of the written files by path. Throws
- * `MovedPathError` if a path now leads elsewhere, system errors, errors of the checks, and {@link RollbackError} if
- * restoring fails.
+ * `MovedPathError` if a path now leads elsewhere, the system error if a change fails, the errors of the checks, and
+ * {@link RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],

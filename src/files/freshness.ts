@@ -43,7 +43,10 @@ export function resolveTarget(path: string): string {
   }
 }
 
-/** Reads the file at `real`. Throws {@link FileChangeError} if it exists but is not a regular file. */
+/**
+ * Reads the file at `real`. Throws {@link FileChangeError} if `path` is a broken link, or leads to anything except a
+ * regular file of at most {@link maxFileBytes}. Throws `FileAccessError` if the file cannot be read or is read-only.
+ */
 export async function readBefore(path: string, real: string): Promise<FileBefore> {
   try {
     return (await isThere(path, real))
@@ -54,7 +57,7 @@ export async function readBefore(path: string, real: string): Promise<FileBefore
   }
 }
 
-/** Throws {@link FileChangeError} unless the session has seen the current content of the file. */
+/** Throws {@link FileChangeError} if the file exists and the session has not seen its current content. */
 export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!before.exists) return
   const seen = files.seen(before.real)

@@ -7,8 +7,8 @@ export interface LineSplitter {
 
 /**
  * Creates a splitter. Lines end with LF or CRLF. The line ending is not part of the line. To limit memory, keeps only
- * the first `maxLength` UTF-16 units of a line, without splitting a surrogate pair. `length` is the length of the whole
- * line.
+ * the first `maxLength` UTF-16 units of a line, without splitting a surrogate pair. `onLine` receives the kept text,
+ * and the length of the whole line in UTF-16 units.
  */
 export function createLineSplitter(
   maxLength: number,

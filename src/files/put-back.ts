@@ -7,7 +7,7 @@ import { realPath } from "../util/paths.ts"
 import { commitFiles, type FileStep, removeEmpty } from "./commit-files.ts"
 import type { TrackTemporary } from "./temporary-files.ts"
 
-/** The outcome for one file. */
+/** A file that an undo or redo changed. */
 export interface RestoredFile {
   path: string
   /** `removed` means that the file does not exist now. */

@@ -22,7 +22,7 @@ const numberingBytes = 9
 export interface TextPage {
   /** The requested lines that fit. Long lines are cut and marked. */
   lines: string[]
-  /** Number of lines in the file. Undefined if the file is too large to count them. */
+  /** Number of lines in the file. Undefined if the file is large and was not read to its end. */
   total?: number
   /** True if the file has more lines after the page. */
   more: boolean
@@ -39,7 +39,7 @@ export interface TextPage {
 /**
  * Reads one page in a single pass, with a few hundred kilobytes of memory. Reads a file of up to `maxDigestBytes` to
  * its end, to count its lines and to compute its stamp. Reads a larger file only as far as needed. Throws the signal's
- * reason if the signal aborts, and system errors.
+ * reason if the signal aborts, and the system error if the file cannot be read.
  */
 export async function readTextPage(
   handle: OpenFile,
@@ -81,7 +81,7 @@ export async function readTextPage(
   return result
 }
 
-/** Collects the lines of the page. */
+/** Creates a collector for the lines of a page. */
 function createPage(offset: number, limit: number) {
   const lines: string[] = []
   let seen = 0
@@ -146,8 +146,8 @@ export interface DirectoryPage {
 }
 
 /**
- * Returns up to `limit` entries from `offset`, within the size limit of a page. Throws the system error if the
- * directory cannot be read.
+ * Returns up to `limit` entries from `offset`, within the size limit of a page. Throws the signal's reason if the
+ * signal aborts, and the system error if the directory cannot be read.
  */
 export async function readDirectoryPage(
   path: string,

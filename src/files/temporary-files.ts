@@ -12,13 +12,16 @@ export interface TemporaryFile {
   /** Path of the temporary file. Its name comes from `temporaryName`. */
   path: string
   /**
-   * Path of the file whose old content the temporary file holds, in case the change fails. Absent if the temporary file
-   * holds new content.
+   * Path of the file whose old content the temporary file contains, in case the change fails. Absent if the temporary
+   * file contains new content.
    */
   backupOf?: string
 }
 
-/** Records a temporary file. Call it before you create the file, and report the outcome to the returned record. */
+/**
+ * Records a temporary file. Call this function before you create the file, and report the outcome to the returned
+ * record.
+ */
 export type TrackTemporary = (file: TemporaryFile) => TrackedTemporary
 
 /** The record of a temporary file. */

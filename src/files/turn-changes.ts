@@ -87,7 +87,10 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     entries.set(change.path, next)
   }
 
-  /** Starts watching for a command. Concurrent commands share the scan that ran before the first of them. */
+  /**
+   * Starts to watch the worktree for changes by a command. Concurrent commands share the scan that ran before the first
+   * of them.
+   */
   async function enter(): Promise<Window> {
     window ??= {
       since: Date.now(),
@@ -104,8 +107,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 
   /**
-   * Ends watching for a command. Scans run one at a time. Each scan detects the changes of all commands that ended
-   * before the scan started.
+   * Stops watching the worktree for changes by a command. Scans run one at a time. Each scan detects the changes of all
+   * commands that ended before the scan started.
    */
   async function leave(left: Window, text: string): Promise<void> {
     left.ended.push(text)
@@ -181,7 +184,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     }
   }
 
-  /** Returns undefined if the worktree cannot be read. This does not stop the command. */
+  /** Scans the worktree. Returns undefined if the worktree cannot be read. Such a failure does not stop the command. */
   async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {

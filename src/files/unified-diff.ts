@@ -1,7 +1,7 @@
 /** Maximum number of characters per text. Larger texts take seconds to compare, and no user would read the diff. */
 const maxTextLength = 1_000_000
 
-/** Maximum number of characters of a diff. It fits in a permission request and in a stored part. */
+/** Maximum number of characters of a diff. A diff of this length fits in a permission request and in a stored part. */
 const maxDiffLength = 20_000
 
 /** Maximum number of changed lines. The time grows with their square: 1,000 lines take about 0.15 s. */
@@ -15,8 +15,9 @@ export interface DiffInput {
 }
 
 /**
- * Returns a unified diff with three lines of context and at most 20,000 characters. For texts over a million
- * characters, returns one line with their sizes. For texts with too little in common, returns only the new text.
+ * Returns a unified diff with three lines of context and at most 20,000 characters. If a text has more than a million
+ * characters, returns one line with the lengths of both texts. If the texts have too little in common, returns only the
+ * new text.
  */
 export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { path } = input
