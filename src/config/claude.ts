@@ -99,8 +99,8 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
 }
 
 /**
- * Returns Tackle's permission for a tool of Claude Code, or undefined if there is none. `mcp__server__tool` becomes
- * `server_tool`, and `mcp__server` becomes `server_*`.
+ * Returns Tackle's permission for a tool of Claude Code, or undefined if Tackle has no such tool. `mcp__server__tool`
+ * becomes `server_tool`, and `mcp__server` becomes `server_*`.
  */
 export function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]

@@ -71,8 +71,8 @@ export interface Sessions {
   /** Returns the parts that models are streaming into sessions of this engine, with the text announced so far. */
   streaming(): Part[]
   /**
-   * Returns the most recently used session of this worktree, or undefined if there is none. Ignores replays and
-   * sessions of subagents.
+   * Returns the most recently used session of this worktree, or undefined if the worktree has no session. Ignores
+   * replays and sessions of subagents.
    */
   latest(): Promise<SessionHandle | undefined>
   /**

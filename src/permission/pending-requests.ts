@@ -44,7 +44,7 @@ export interface ReplyDependencies {
   saveGrants(grants: Grant[]): Promise<void>
   /** Removes the grants of a request that ended while the grants were being stored. */
   dropGrants(ids: string[]): Promise<void>
-  /** Shares the requests with other processes. Undefined if there are none. */
+  /** Shares the requests with other processes. If undefined, requests are not shared. */
   board?: RequestBoard
 }
 
