@@ -42,7 +42,7 @@ interface Exchange {
  * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
  *
  * With `native`, passes requests to the Chat Completions API through unchanged, and converts requests to the other
- * APIs. Rejects if an error occurs before the answer has begun.
+ * APIs. Rejects if an error occurs before the answer has begun, or if an answer that is passed through is interrupted.
  */
 export async function answerRequest(
   api: ClientApi,
@@ -119,9 +119,7 @@ async function answerConverted(
   reply.sendJson(200, request.whole(readAnswer(await language.doGenerate(call), request)))
 }
 
-/**
- * Streams the answer. Sends nothing before the first event, so that an error before it can still set the HTTP status.
- */
+/** Streams the answer. Sends nothing before the first event, so an earlier error can still set the HTTP status. */
 async function streamAnswer(
   language: LanguageModel,
   call: Parameters<LanguageModel["doStream"]>[0],

@@ -6,7 +6,7 @@ export type AnswerBlock =
   | { type: "text" | "reasoning"; text: string }
   | { type: "call"; id: string; name: string; input: string }
 
-/** Why an answer ended. `other` is a reason that the Chat Completions API does not define. */
+/** The reason why an answer ended. `other` is a reason that the Chat Completions API does not define. */
 export type StopReason = "stop" | "length" | "tool-calls" | "content-filter" | "other"
 
 /** A complete answer. */
@@ -46,8 +46,8 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   const calls = new Map<string, { index: number | undefined; sent: string; ended: boolean }>()
   let open: { index: number; block: Extract<AnswerBlock, { text: string }> } | undefined
   /**
-   * The end events of calls whose streamed arguments differ from the final input. They are held back until the finish
-   * reason is known.
+   * The end events of calls whose streamed arguments differ from the final input. The reader returns these events only
+   * when the finish reason is known.
    */
   const malformed: Extract<AnswerEvent, { type: "end" }>[] = []
   let answer: Answer | undefined

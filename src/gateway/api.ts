@@ -74,7 +74,7 @@ export function unsupported(what: string, param: string): GatewayError {
   )
 }
 
-/** Throws `GatewayError` if the choice requires a tool that the request does not offer. */
+/** Throws `GatewayError` if the tool choice requires a tool that the request does not offer. */
 export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["call"]): void {
   if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.toolName))
     throw invalid(`The request does not offer a tool named ${choice.toolName}.`, "tool_choice")
@@ -82,7 +82,7 @@ export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["
     throw invalid("The request requires a tool call but does not offer a tool.", "tool_choice")
 }
 
-/** Returns a function tool. If the parameters are not a complete JSON Schema, adds the missing keywords. */
+/** Returns a function tool. Adds `type` and `properties` to the JSON Schema of the parameters if they are missing. */
 export function functionTool(
   name: string,
   description: string | null | undefined,
@@ -112,8 +112,8 @@ export function customTool(
 }
 
 /**
- * Returns the text that the model wrote for a custom tool, which the upstream sees as a function with one string
- * parameter.
+ * Returns the text that the model wrote for a custom tool. `input` is the JSON of the arguments, because the upstream
+ * sees a custom tool as a function with one string parameter. If `input` is anything else, returns it unchanged.
  */
 export function customInput(input: string): string {
   const parsed = parseJson(input)
@@ -122,14 +122,20 @@ export function customInput(input: string): string {
     : input
 }
 
-/** Returns the arguments of a call. Text that is not a JSON object becomes the value of `arguments`. */
+/**
+ * Parses the arguments of a call. Empty text becomes an empty object. Other text that is not a JSON object becomes the
+ * value of a single argument, `arguments`.
+ */
 export function readArguments(text: string): Record<string, unknown> {
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return parsed.value
   return text.trim() === "" ? {} : { arguments: text }
 }
 
-/** Converts the URL of an image to a file part. `where` is the path of the image in the request, for errors. */
+/**
+ * Converts the URL of an image to a file part. Throws `GatewayError` if the URL is neither an http(s) URL nor a base64
+ * `data:` URL. `where` is the path of the image in the request, for the error.
+ */
 export function readImage(url: string, where: string) {
   if (/^https?:/i.test(url) && URL.canParse(url))
     return { type: "file" as const, mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
@@ -139,7 +145,8 @@ export function readImage(url: string, where: string) {
 }
 
 /**
- * Converts the base64 `data:` URL of a file to a file part. `where` is the path of the file in the request, for errors.
+ * Converts the base64 `data:` URL of a file to a file part. Throws `GatewayError` for any other URL. `where` is the
+ * path of the file in the request, for the error.
  */
 export function readFile(url: string, where: string) {
   const file = readDataUrl(url)
@@ -219,8 +226,8 @@ export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): numb
 }
 
 /**
- * Returns the token counts of an answer. Estimates the counts that the upstream did not send, because clients use them
- * to decide when to shorten their history.
+ * Returns the token counts of an answer. Estimates the input and output counts if the upstream did not send them,
+ * because clients use these counts to decide when to shorten their history. Other missing counts are 0.
  */
 export function countTokens({ blocks, usage }: Answer, call: ClientRequest["call"]) {
   const written = blocks.reduce(

@@ -216,7 +216,7 @@ function mixedParts(content: MixedContent, where: string) {
   )
 }
 
-/** A chunk or a complete answer. */
+/** A JSON object. */
 type Json = Record<string, unknown>
 
 /** The parts of a request that its answer depends on. */

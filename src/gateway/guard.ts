@@ -17,7 +17,7 @@ export interface GuardOptions {
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !sentKeys(headers).some((sent) => isAuthorized(sent, key))) {
-    throw new GatewayError("The gateway's key is missing or wrong. Send this key as the API key.", {
+    throw new GatewayError("The API key is missing or wrong. Send the gateway's key as the API key.", {
       status: 401,
       label: "invalid_api_key",
     })

@@ -186,7 +186,7 @@ function readPrompt({ system, messages }: MessagesRequest): Message[] {
   return prompt
 }
 
-/** Joins the text blocks of a system prompt. */
+/** Joins the text blocks of a system prompt. Throws `GatewayError` if the prompt contains a block of another type. */
 function textOf(content: z.infer<typeof Content>, where: string): string {
   return blocksOf(content)
     .map((block, index) => {
@@ -197,8 +197,8 @@ function textOf(content: z.infer<typeof Content>, where: string): string {
 }
 
 /**
- * Converts an assistant message. Adds the names of its calls to `names`, because a result contains only the id of its
- * call.
+ * Converts an assistant message. Adds the tool name of each call to `names`, because a result contains only the id of
+ * its call.
  */
 function readAssistant(blocks: readonly Block[], where: string, names: Map<string, string>): Message[] {
   const content: Extract<Message, { role: "assistant" }>["content"] = []

@@ -386,7 +386,7 @@ export interface ClientTool {
   parameters: Record<string, unknown> | null | undefined
 }
 
-/** The parts of a request that its answer repeats. */
+/** The parts of a request that its answer depends on. */
 interface ResponseContext {
   request: Readonly<Json>
   call: ClientRequest["call"]
@@ -461,7 +461,7 @@ function createResponseWriter(context: ResponseContext): AnswerWriter {
   }
 }
 
-/** Returns the events that surround the deltas of an item. */
+/** Returns the events before (`added`) or after (`done`) the deltas of an item. */
 function partEvents(
   item: Item,
   state: "added" | "done",

@@ -16,12 +16,12 @@ interface UpstreamOptions {
   fetch: typeof fetch
 }
 
-/** Gives access to the server behind the gateway. */
+/** The server behind the gateway. */
 export interface Upstream {
   readonly baseURL: string
   /**
    * Returns the headers for the upstream, taken from a client's request. With `keepKey`, includes the client's key
-   * unless `key` replaces it.
+   * unless {@link UpstreamOptions.key} replaces it.
    */
   headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
   /** Returns a `fetch` that fails if the signal aborts or the idle timeout expires, even while the body is read. */
@@ -53,7 +53,9 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
   }
 }
 
-/** Headers that identify the client and its account. No other header is forwarded to the upstream. */
+/**
+ * Headers that identify the client and its account. Apart from the key, no other header is forwarded to the upstream.
+ */
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {
