@@ -41,26 +41,27 @@ export interface SessionApi {
   update(change: SessionChange): Promise<Session>
   /**
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. If an input with this
-   * id has already been sent, returns its current state. Rejects with the code `input.conflict` if the content differs.
+   * id has already been sent, returns the current state of that input. Rejects with the code `input.conflict` if that
+   * input has different content.
    */
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session. Sends the changes after `after` first (default: none). Then sends a
-   * `part.updated` without a number for each part that is being streamed, with its text so far. Then sends all events
-   * as they happen. Ends when the signal fires.
+   * Returns the events of the session. First come the changes with a number greater than `after` (default: none). Then
+   * comes a `part.updated` without a number for each part that is being streamed, with its text so far. All later
+   * events follow as they happen. Ends when the signal fires.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /**
    * Waits until the session is idle. Resolves with the `run.completed` event of the last run that the engine has seen,
-   * if any.
+   * or with undefined if it has seen no run.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs and returns them. */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
-   * Returns the messages before the message `before`, oldest first. With `limit`, returns only the newest of these
-   * messages. Default: all messages.
+   * Returns messages, oldest first. With `before`, returns only the messages before the message with this id. With
+   * `limit`, returns only the newest of these messages.
    */
   messages(page?: Pick<MessagePage, "before" | "limit">): Promise<MessageWithParts[]>
   /** Returns the to-do list of the session. */
@@ -138,7 +139,7 @@ export interface TackleApi {
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
   /**
-   * Sends text like `SessionApi.send`. Text that starts with `/` may call a command, a skill or a prompt of an MCP
+   * Sends text like `SessionApi.send`. Text that starts with `/` can call a command, a skill or a prompt of an MCP
    * server. Resolves with undefined if the session does not exist.
    */
   send(

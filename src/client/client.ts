@@ -15,7 +15,7 @@ import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
 export interface ClientOptions {
   /** URL of the server, such as `http://127.0.0.1:8486`. */
   url: string
-  /** A token from the server's token file. Omit it in a page of the server that is logged in with a cookie. */
+  /** A token from the server's token file. Omit it in the server's web page if the page is logged in with a cookie. */
   token?: string
   /**
    * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to

@@ -38,8 +38,8 @@ export interface Connection {
   /** Opens an event stream without repeating a failed attempt. Throws {@link ClientError} if the attempt fails. */
   open(request: ApiRequest): Promise<Response>
   /**
-   * Delays all later requests until `opened` settles. A stream that is opened first therefore contains the events of
-   * these requests.
+   * Delays later requests until `opened` settles, except requests with `isFirst`. The stream that is being opened
+   * therefore contains the events of the delayed requests.
    */
   opensFirst(opened: Promise<unknown>): void
   /** Resolves when the event streams that are being opened are open. */
@@ -120,8 +120,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Sends the request and reads the response. Throws a connection error if the connection breaks while the response
-   * is read.
+   * Sends the request and reads the response. Throws {@link ClientError} if the request fails or the connection breaks
+   * while the response is read.
    */
   async function attemptJson<T>(request: ApiRequest): Promise<T> {
     const response = await attempt(request)
@@ -179,7 +179,8 @@ export function createConnection(options: ConnectionOptions): Connection {
 }
 
 /**
- * Returns true if the request can be sent again, because the server did not process it or because it is safe to repeat.
+ * Returns true if the request can be sent again after this error: either the server did not process the request, or the
+ * request is safe to repeat and the error may be temporary.
  */
 export function canRetry({ code, status }: ClientError, isRepeatable: boolean): boolean {
   if (status === 429 || code === "server.stopping") return true

@@ -11,8 +11,8 @@ export interface ClientErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * An error from the server or the connection. `code` is the code of the library's error, such as `input.conflict`. The
- * library's `TackleError.isInstance` returns true for it.
+ * An error from the server or the connection. An error from the server has the code of the library's error, such as
+ * `input.conflict`. The library's `TackleError.isInstance` returns true for a `ClientError`.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError"

@@ -49,7 +49,7 @@ export interface SessionsOptions {
   connection: Connection
   silenceMs: number
   directory: string | undefined
-  /** Returns the directory of the client. Throws `ClientError` if it has none. */
+  /** Returns the directory of the client. Throws `ClientError` if the client has no directory. */
   project(): { directory: string }
   /** Returns the requests of a session that wait for the user, as events. */
   asked(sessionID: string): Promise<TackleEvent[]>
@@ -65,7 +65,7 @@ const pageSize = 1_000
  */
 const waitSeconds = 10
 
-/** Creates the sessions of a client. */
+/** Creates the `sessions` object of a client. */
 export function createSessions({
   connection,
   silenceMs,
@@ -173,7 +173,7 @@ export function createSessions({
       update: (change) => request({ method: "PATCH", path: path(), body: change }),
       send(text, { id: inputID = newInputID(), delivery, files = [] } = {}) {
         const body = { id: inputID, delivery, ...contentOf(text, files) }
-        // Because of the id, a second attempt returns the receipt of the first.
+        // Because of the id, a second attempt returns the receipt of the first attempt.
         return post("input", body, { isRepeatable: true })
       },
       inputs: {
@@ -213,7 +213,7 @@ export function createSessions({
   }
 }
 
-/** Returns a new id for an input, for calls without an id. */
+/** Returns a new id for an input that is sent without an id. */
 function newInputID(): string {
   return `inp_${crypto.randomUUID().replaceAll("-", "")}`
 }
