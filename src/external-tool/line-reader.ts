@@ -2,7 +2,7 @@
 export interface LineReader {
   /** Reads bytes. Returns false if the reader has stopped. Further bytes are then ignored. */
   push(bytes: Uint8Array): boolean
-  /** Marks the end of the output. Any text after the last line break is treated as a line. */
+  /** Marks the end of the output. Any text after the last line break becomes the last line. */
   end(): void
 }
 

@@ -17,8 +17,8 @@ import { ExternalToolError } from "./protocol.ts"
 /**
  * Copies a program and the pinned files in its directory and subdirectories, and returns the path of the copy. The
  * bytes are checked against their hashes after reading, so later changes to the original have no effect. An existing
- * copy is replaced if it differs. Throws {@link ExternalToolError} if a file has changed since it was trusted, or if
- * the interpreter path is relative.
+ * copy is replaced if it differs. Throws {@link ExternalToolError} if the program is not trusted, if a file has changed
+ * since it was trusted, or if the interpreter path is relative.
  */
 export function privateCopy(path: string, pinned: PinnedFiles, copies: string): string {
   const program = realPath(path)
@@ -93,8 +93,8 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
 }
 
 /**
- * Rejects a relative path after `#!`. The system resolves it in the working directory, whose files the user has not
- * trusted.
+ * Throws {@link ExternalToolError} if the path after `#!` is relative. The system resolves a relative path in the
+ * working directory, whose files the user has not trusted.
  */
 function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []

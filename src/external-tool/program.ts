@@ -16,7 +16,7 @@ export interface Program {
   /** Absolute path of the executable. */
   path: string
   /**
-   * The files that may run, with their hashes. The program then runs from a private copy. If undefined, the original
+   * The files that may run, with their hashes. If set, the program runs from a private copy. If undefined, the original
    * runs.
    */
   pinned?: PinnedFiles
@@ -58,12 +58,12 @@ export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exit code ${code}` : `the signal ${signal}`
 }
 
-/** Keeps the end of a program's stderr output. */
+/** Collects a program's stderr output and discards all but the end. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
   /** Returns the kept output with terminal control characters applied. Empty if nothing was written. */
   text(): string
-  /** Returns the kept output with a heading, to append to an error message. */
+  /** Returns the kept output with a heading, to append to an error message. Empty if nothing was written. */
   note(): string
 }
 

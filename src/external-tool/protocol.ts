@@ -28,7 +28,7 @@ const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("ask"),
     id: z.string(),
-    /** Id that the program chooses for the question. The reply contains this id. */
+    /** Id that the program chooses for the request. The reply contains this id. */
     ask: z.string(),
     permission: z.string().min(1),
     patterns: z.array(z.string()).min(1),
@@ -84,7 +84,7 @@ export function encodeLine(line: HostLine): string {
   return `${JSON.stringify(HostLine.parse(line))}\n`
 }
 
-/** Parses a line from the program, or returns the problem. */
+/** Parses a line from the program. Returns the problem if the line is invalid or its id is not `callID`. */
 export function readToolLine(
   text: string,
   callID: string,
@@ -113,8 +113,8 @@ function shown(text: string): string {
 }
 
 /**
- * Thrown when an external tool violates the protocol or ends without a result. This is a bug in the tool, not in the
- * call.
+ * Thrown when an external tool cannot be copied or described, violates the protocol, ends without a result, or reports
+ * an error.
  */
 export class ExternalToolError extends TackleError {
   constructor(message: string, code: "protocol" | "ended" | "manifest" | "failed" | "copy") {

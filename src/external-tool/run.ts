@@ -18,7 +18,7 @@ const shutdownMs = 1_000
  */
 const lastOutputMs = 500
 
-/** Maximum number of open questions. */
+/** Maximum number of permission requests of one call that wait for a reply. */
 const maxQuestions = 32
 
 type Lines = { [Type in ToolLine["type"]]: Extract<ToolLine, { type: Type }> }
@@ -31,10 +31,10 @@ type Outcome =
   | { kind: "thrown"; error: unknown }
 
 /**
- * Makes one call to the program and returns its result. All of its processes have ended when the promise settles.
- * Throws the signal's reason if the call is aborted, and a `PermissionError` if a permission that the program requests
- * is refused. Throws {@link ExternalToolError} if the program writes an `error` line or an invalid line, or exits
- * without a result.
+ * Makes one call to the program and returns its result. All processes of the program have ended when the promise
+ * settles. Throws the signal's reason if the call is aborted, and a `PermissionError` if a permission that the program
+ * requests is refused. Throws {@link ExternalToolError} if the program writes an `error` line or an invalid line, or
+ * exits without a result.
  */
 export async function runProgram(
   program: Program,
@@ -79,7 +79,7 @@ export async function runProgram(
     }
   }
 
-  /** Answers a question from the program. Never rejects. */
+  /** Replies to a permission request of the program. Never rejects. */
   async function answer({ ask, permission, patterns, ...rest }: Lines["ask"]): Promise<void> {
     const { always, paths, metadata } = rest
     asked.add(ask)
@@ -116,7 +116,8 @@ export async function runProgram(
   })
 
   function send(line: HostLine): void {
-    // Ignores the error. If the program has stopped reading, its output or its exit code determines the outcome.
+    // A failed write is ignored. If the program has stopped reading, its output or its exit code determines the
+    // outcome.
     child.input?.write(encodeLine(line)).catch(() => {})
   }
 
@@ -140,7 +141,7 @@ export async function runProgram(
 
   if (last.kind === "result") return resultOf(program.name, last.line, tail.text())
   if (last.kind === "thrown") throw last.error
-  // Reports the refusal itself, because it is clearer than the program's message about it.
+  // The message of the refusal is clearer than the program's message about the refusal.
   if (refusal) throw refusal
   if (last.kind === "error") throw new ExternalToolError(last.message, "failed")
   throw new ExternalToolError(last.message + tail.note(), last.code)

@@ -10,7 +10,7 @@ const FormatterEntry = z.lazy(() =>
     extensions: z
       .array(z.string().regex(/^\.[^/]+$/, 'must begin with a dot, such as ".ts"'))
       .optional()
-      .describe("File extensions that the formatter handles"),
+      .describe("Extensions of the files to format"),
     environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     runsProjectCode: z
       .boolean()

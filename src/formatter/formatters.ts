@@ -3,8 +3,8 @@ import type { FormatterConfig, FormatterEntry } from "./config.ts"
 
 /**
  * Returns the configured formatters: none by default, all known formatters if the config is `true`, and otherwise the
- * formatters that it names. A named formatter runs in every project. Throws `UsageError` for an unknown formatter
- * without a command and extensions.
+ * formatters that it names. A named formatter runs in every project. Throws `UsageError` if an unknown formatter has no
+ * command or no extensions.
  */
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []
@@ -26,7 +26,9 @@ export function configuredFormatters(config: FormatterConfig | undefined): reado
   })
 }
 
-/** Returns the problem with a formatter's settings. Returns undefined if they are complete. */
+/**
+ * Returns the problem with a formatter's settings, or undefined if the settings are complete or disable the formatter.
+ */
 export function formatterProblem(name: string, given: FormatterEntry): string | undefined {
   const isComplete = known.has(name) || (given.command && given.extensions)
   return given.disabled || isComplete ? undefined : unknownFormatter(name)
