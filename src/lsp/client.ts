@@ -20,7 +20,8 @@ import type { LanguageServer } from "./servers.ts"
 export interface LanguageClient {
   readonly capabilities: ServerCapabilities
   /**
-   * Sends all changed files, opens `path` and sends the request. Rejects with the same errors as `Connection.request`.
+   * Sends all changed files, opens `path` and sends the request. Rejects with the errors of `Connection.request` and
+   * `OpenDocuments.show`.
    */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
   /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
@@ -46,7 +47,10 @@ const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, delete
 /** Number of consecutive requests without any response data after which the server is considered hung. */
 const silentLimit = 2
 
-/** Starts and initializes the server. On failure, ends the process and throws. */
+/**
+ * Starts and initializes the server. Rejects with the errors of `openConnection` and `Connection.request`. If the
+ * initialization fails, ends the process first.
+ */
 export async function startClient(options: {
   server: LanguageServer
   argv: readonly [string, ...string[]]

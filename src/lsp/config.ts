@@ -10,24 +10,24 @@ const ServerConfig = z.lazy(() =>
     extensions: z
       .array(z.string().regex(/^\.[^/]+$/, 'must begin with a dot, such as ".ts"'))
       .optional()
-      .describe("File extensions that the server handles"),
+      .describe("Extensions of the files that the server supports"),
     roots: z
       .array(z.string().min(1))
       .optional()
       .describe(
-        "Files that mark a project root. The nearest directory above a file that contains one is the root",
+        "Names of files that mark a project root. The root for a source file is the nearest parent directory with one of these files",
       ),
     env: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     initialization: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe("Options of the server, sent at startup and when it requests its settings"),
+      .describe("Options of the server, sent at startup and when the server requests its settings"),
     disabled: z.boolean().optional().describe("Set to true to disable the server"),
   }),
 )
 
 /**
- * The `lsp` key of the config. `false` disables all servers. An object changes known servers and adds servers, by id.
+ * The `lsp` key of the config. `false` disables all servers. An object changes known servers or adds servers, by id.
  */
 export const LspConfig = z.lazy(() => z.union([z.literal(false), z.record(z.string(), ServerConfig)]))
 export type LspConfig = z.infer<typeof LspConfig>

@@ -194,7 +194,7 @@ export class NoServerError extends TackleError {
   }
 }
 
-/** Thrown when a server ends during a request. The server may be restarted. */
+/** Thrown when a server ends during a request. A later request can start the server again. */
 export class ServerEndedError extends TackleError {
   constructor(server: string, why: string) {
     super(`The language server ${server} ended: ${why}`, { code: "lsp.ended", recoverable: true })

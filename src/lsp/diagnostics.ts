@@ -16,7 +16,7 @@ export interface PublishedDiagnostics {
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>
 }
 
-/** Which reports are new, and how long to wait for them. */
+/** Identifies the new reports, and limits the wait for them. */
 export interface DiagnosticWait {
   /** The `count` of reports that are not new. */
   since: number

@@ -5,12 +5,12 @@ import { openPinned } from "../util/pinned-path.ts"
 import { ServerAnswerError } from "./connection.ts"
 import { languageOf } from "./servers.ts"
 
-/** The files that a server has open. Sends their content again when the files change on disk. */
+/** The files that a server has open. `show` and `refresh` send the content of a file again if it changed on disk. */
 export interface OpenDocuments {
   /**
-   * Opens the file, or sends its current content. The path must be resolved: a link in the path throws
-   * `MovedPathError`. Throws `ServerAnswerError` for a directory and for a file that is too large. Also throws system
-   * errors.
+   * Opens the file. If the file is already open and has changed, sends its current content. Throws `MovedPathError` if
+   * the path contains a link, `ServerAnswerError` if the path is not a file or the file is too large, and system errors
+   * if the file cannot be read.
    */
   show(path: string): void
   /** Sends the content of all open files that changed on disk, and closes deleted files. */

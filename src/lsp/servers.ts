@@ -20,7 +20,8 @@ export interface LanguageServer {
   initialization: Settings
   /**
    * Returns options that prevent the program from running code from an untrusted project. `initialization` takes
-   * precedence. Undefined if no such options are known. Throws `NoServerError` if the options cannot be determined.
+   * precedence. This function is undefined if no such options are known. Throws `NoServerError` if the options cannot
+   * be determined.
    */
   restrict?(program: string, initialization: Settings): Settings
 }
@@ -28,7 +29,11 @@ export interface LanguageServer {
 /** A server's settings as JSON. Tackle does not interpret them. */
 export type Settings = Readonly<Record<string, unknown>>
 
-/** Returns the servers in the order in which they are tried: configured servers first, then known servers. */
+/**
+ * Returns the servers in the order in which they are tried: first the servers that only the config defines, then the
+ * known servers. Omits disabled servers. Throws `UsageError` if a server that is not known has no command or no
+ * extensions.
+ */
 export function languageServers(config: LspConfig | undefined): LanguageServer[] {
   if (config === false) return []
   const known = new Map(knownServers.map((server) => [server.id, server]))

@@ -149,7 +149,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
   /** Returns the running client, or starts one. */
   function clientFor(target: Target): Promise<LanguageClient> {
     if (closing.signal.aborted)
-      throw new NoServerError("The language servers have stopped because the session ended.")
+      throw new NoServerError("The language servers have stopped, because Tackle is closing.")
     const key = keyOf(target)
     const entry = entries.get(key)
     if (entry && (!entry.running || entry.running.alive())) return entry.client
@@ -190,7 +190,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
   }
 
   /**
-   * Runs `work`, and retries it once if the server ended in the meantime. If the caller is aborted, a start in progress
+   * Runs `work`, and runs it once more if the server ended in the meantime. If the signal aborts, a start in progress
    * continues.
    */
   async function withClient<T>(
