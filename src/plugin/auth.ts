@@ -72,7 +72,7 @@ const Shape = z.lazy(() =>
   }),
 )
 
-/** Parses the `auth` hook. Throws `TypeError` if it is invalid. */
+/** Parses the `auth` hook. Throws `TypeError` if the hook is invalid. */
 export function readAuthHook(value: unknown): AuthHook {
   const parsed = Shape.safeParse(value)
   if (!parsed.success) throw new TypeError('its "auth" is invalid: expected { provider, loader, methods }')
@@ -88,7 +88,10 @@ export function readAuthHook(value: unknown): AuthHook {
   }
 }
 
-/** Wraps the functions of the hook's methods in `contain`, so that errors that escape them do not end the process. */
+/**
+ * Wraps the functions of the hook's methods in `contain`, so that errors that escape these functions do not end the
+ * process.
+ */
 export function containAuth(
   { methods, ...hook }: AuthHook,
   contain: (work: () => Promise<unknown>) => Promise<unknown>,

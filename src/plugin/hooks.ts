@@ -39,7 +39,9 @@ export interface Hooks {
   /** Called before completed text from the model is stored. OpenCode's name: `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
-  /** Called before the request for a conversation summary. OpenCode's name: `experimental.session.compacting`. */
+  /**
+   * Called before the model is asked for a summary of the session. OpenCode's name: `experimental.session.compacting`.
+   */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
   /** Called when the engine closes. */
   dispose?: () => unknown

@@ -23,9 +23,9 @@ export interface PluginHost {
   has(hook: keyof Hooks): boolean
   /**
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
-   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. An
-   * exception in `tool.execute.before` instead blocks the call with {@link PluginBlockedError}. Throws the signal's
-   * reason if the signal aborts.
+   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
+   * `tool.execute.before`, each of these failures blocks the call with {@link PluginBlockedError} instead, and only a
+   * plugin that exceeds the limit is disabled. Throws the signal's reason if the signal aborts.
    */
   run<H extends OutputHook>(
     hook: H,
@@ -56,12 +56,12 @@ export interface ChangedConfig {
   config: Readonly<Record<string, unknown>>
 }
 
-/** The plugins, their time limit, and how failures are handled. */
+/** The plugins, the time limit for their hooks, and callbacks. */
 export interface PluginHostOptions {
   plugins: readonly Plugin[]
   /** Time limit for one hook, in milliseconds. */
   limitMs: number
-  /** Runs a plugin's code so that errors that escape it do not end the process. */
+  /** Runs a plugin's code so that errors that escape the code do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   /** Called when a plugin is disabled, once per plugin. */
   onFailure(error: PluginFailedError): void
@@ -193,7 +193,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
 
 const record = z.record(z.string(), z.unknown())
 
-/** Fields that parts added by a plugin may omit. These parts receive their ids later. */
+/** Fields that a plugin can omit in the parts that it adds. These parts receive their ids later. */
 const added = { id: true, sessionID: true, messageID: true } as const
 const MessagePart = z.discriminatedUnion("type", [TextPart.partial(added), FilePart.partial(added)])
 
@@ -220,7 +220,7 @@ const shapes: { [H in OutputHook]: z.ZodType<OutputHooks[H]["output"]> } = {
   "session.compacting": z.object({ context: z.array(z.string()), prompt: z.string().optional() }),
 }
 
-/** Returns a hook's output as plain data. Throws `TypeError` with the issues if it is invalid. */
+/** Returns a hook's output as plain data. Throws `TypeError` with the issues if the output is invalid. */
 function checkOutput<H extends OutputHook>(hook: H, output: unknown): OutputHooks[H]["output"] {
   const parsed = shapes[hook].safeParse(copyPlain(output), { reportInput: true })
   if (parsed.success) return parsed.data

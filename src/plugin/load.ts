@@ -28,7 +28,7 @@ export interface PluginLoading {
   aliases: { file: ModuleAliases; package: ModuleAliases }
   /** Creates the argument of the plugin function. */
   input(name: string): PluginInput
-  /** Runs a plugin's code so that errors that escape it do not end the process. */
+  /** Runs a plugin's code so that errors that escape the code do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   /** Time limit for loading one plugin, in milliseconds. */
   limitMs: number

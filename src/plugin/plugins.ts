@@ -53,7 +53,7 @@ export interface PluginsOptions {
   limits?: Partial<PluginLimits>
 }
 
-/** Loads the plugins. Failures of plugins do not cause a rejection. */
+/** Loads the plugins. Does not reject if a plugin fails. */
 export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
   const { sources, input, aliases, contain, onFailure, limits = {} } = options
   const { plugins, problems } = await loadPlugins(sources, {

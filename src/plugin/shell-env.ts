@@ -8,7 +8,8 @@ export interface CommandLocation {
 }
 
 /**
- * Returns the variables that plugins add to a command. Calls `onRefused` with the refused variables and the reasons.
+ * Returns the variables that plugins add to a command. Omits variables that plugins cannot set, and passes them with
+ * the reasons to `onRefused`.
  */
 export async function variablesOfPlugins(
   plugins: PluginHost,
@@ -105,7 +106,7 @@ const wholeNames = unsafeVariables.map(({ names, why }) => ({
   why,
 }))
 
-/** Returns why plugins cannot set the variable. Returns undefined if they can set it. */
+/** Returns the reason why plugins cannot set the variable, or undefined if plugins can set it. */
 export function whyRefused(name: string): string | undefined {
   return wholeNames.find(({ names }) => names.test(name))?.why
 }

@@ -55,8 +55,8 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
 
 /**
  * Finds a package in the first directory whose `node_modules` contains it. Does not install packages. Throws
- * `UsageError` if the name is invalid or the package is missing. If it is missing, the message contains the command
- * that installs it.
+ * `UsageError` if the name is invalid or the package is missing. If the package is missing, the message contains the
+ * command that installs the package.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
   const found = findPackageRoot(spec, directories)
@@ -68,7 +68,10 @@ export function findPackage({ spec, options }: NamedPlugin, directories: readonl
   )
 }
 
-/** Returns the root directory of a package in the first directory whose `node_modules` contains it. */
+/**
+ * Returns the root directory of a package in the first directory whose `node_modules` contains it. Returns undefined if
+ * the name is invalid or the package is missing.
+ */
 export function findPackageRoot(
   spec: string,
   directories: readonly string[],
@@ -80,7 +83,7 @@ export function findPackageRoot(
   return root === undefined ? undefined : { name, root }
 }
 
-/** Returns the package name without a version or tag. */
+/** Returns the package name without a version or tag, or undefined if the name is invalid. */
 function packageName(spec: string): string | undefined {
   return /^(?:npm:)?((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@[^/]*)?$/i.exec(spec)?.[1]
 }
