@@ -23,8 +23,8 @@ export interface FoundToolFiles {
 }
 
 /**
- * Custom tools that are reloaded when their files change. Reading them reports errors in tool files as problems and
- * does not reject.
+ * Custom tools that are reloaded when their files change. Errors in tool files are reported as problems. Reading
+ * rejects only if the tool files cannot be listed and no earlier read succeeded.
  */
 export type LiveToolFiles = FollowedFiles<LoadedTools>
 
@@ -58,7 +58,10 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     }
   }
 
-  /** Returns the last tools, with a problem, if a folder becomes unreadable during a run. */
+  /**
+   * Returns the last tools, with a problem, if a folder becomes unreadable during a run. Throws the error if no read
+   * has succeeded yet.
+   */
   function keepLast(error: unknown): LoadedTools {
     if (!found) throw error
     const message = errorMessage(error)
@@ -88,7 +91,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
   return followed
 }
 
-/** Returns a source for a fixed list of files. Undefined for an empty list. */
+/** Returns a source for a fixed list of files, or undefined if the list is empty. */
 export function namedToolFiles(files: readonly (string | ToolFile)[]): ToolFileSource | undefined {
   if (files.length === 0) return undefined
   const named = files.map((file) => (typeof file === "string" ? { path: file } : file))

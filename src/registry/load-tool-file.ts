@@ -33,7 +33,7 @@ export interface ToolFileHost {
 /** The result of loading a file. */
 export interface LoadedToolFile {
   tools: RegisteredTool[]
-  /** The reason why no tools were loaded, or why one is missing. */
+  /** The reason why no tools were loaded, or why a tool is missing. */
   problem?: RegistryProblem
   /** Loaded files with their stamps. More files are added if a module imports them later. */
   files: FileStamps
@@ -41,8 +41,8 @@ export interface LoadedToolFile {
 
 /**
  * Loads the current version of a tool file. The id of the default export is the name of the file. The id of a named
- * export is `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be
- * loaded, exceeds the time limit or exports no tool. Never rejects.
+ * export is `file_export`. An executable contains one tool, whose id is the name of the file. Reports a problem if the
+ * file cannot be loaded, exceeds the time limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)
@@ -73,7 +73,7 @@ async function loadModuleTools(
   { aliases, limitMs = defaultLimitMs }: ToolFileHost,
 ): Promise<LoadedToolFile> {
   const loading = loadModule(path, { aliases, ...content })
-  // Keeps the files of this attempt, because another engine may load a newer version.
+  // Remember the files of this attempt, because another engine may load a newer version in the meantime.
   const files = moduleFiles(path)
   const failed = (message: string) => ({ tools: [], problem: { file: path, message }, files })
   try {

@@ -16,8 +16,8 @@ export interface OfferedTool {
 
 /**
  * Prepares a tool for an agent. Calls `onRules` when the tool reads the agent's rules, with the rules as JSON. Custom
- * tools are third-party code, so this function rejects if the preparation takes longer than `limitMs` or the definition
- * is invalid.
+ * tools are third-party code, so this function rejects with `TypeError` if the preparation takes longer than `limitMs`
+ * or the definition is invalid.
  */
 export async function prepareTool(
   { tool, source }: RegisteredTool,

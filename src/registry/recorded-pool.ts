@@ -13,7 +13,7 @@ export interface DescribedTool {
   schema: Record<string, unknown>
 }
 
-/** Wraps a pool and passes its tools to `write` at the first listing and whenever they change. */
+/** Wraps a pool and passes its tools to `write` at the first listing and at each later listing that is different. */
 export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => void): McpPool {
   let known = ""
   return {

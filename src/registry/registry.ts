@@ -22,6 +22,7 @@ export interface Registry {
   get(id: string): RegisteredTool | undefined
   /**
    * Returns the id of the tool that a call names: the tool with this id, or otherwise the only tool with this alias.
+   * Returns undefined if no tool matches, or if several tools have this alias.
    */
   idOf(name: string): string | undefined
   /**
@@ -55,7 +56,7 @@ interface Prepared {
   rules(): string | undefined
 }
 
-/** A line of `tackle tool list --all`. */
+/** An entry in a list of all tools, such as that of `tackle tool list --all`. */
 export interface ToolListing {
   id: string
   /** The name that the author gave the tool, if it differs from the id. Calls can use both. */
@@ -286,7 +287,10 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
   }
 
   return {
-    /** Returns the reason not to offer a tool: rules, config or circumstances. Undefined if it can be offered. */
+    /**
+     * Returns the reason why a tool is not offered: rules, config or circumstances. Returns undefined if the tool can
+     * be offered.
+     */
     against(entry: RegisteredTool, scope: ToolScope): string | undefined {
       const { id } = entry.tool
       if (internal.has(id)) return "it answers malformed calls and is not offered to models"

@@ -118,7 +118,7 @@ function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: S
 /**
  * Returns the addresses of a host to which the proxy may connect, or the reason why the proxy refuses to connect.
  * Returns an empty list if the host cannot be resolved. The caller connects to these addresses, so that a second lookup
- * cannot return others.
+ * cannot return other addresses.
  */
 async function findAddresses(
   host: string,

@@ -9,8 +9,9 @@ import type { Bounds } from "./bounds.ts"
 export interface Placeholders {
   /**
    * Creates the `absent` directories, so that the sandbox can mount over them. A command cannot create, fill or replace
-   * a mounted directory. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands
-   * that the bounds name. Returns a function that removes each empty directory that no other command holds.
+   * a mounted directory. Ignores paths that exist or cannot be created. Also holds existing placeholders of other
+   * commands at paths that the bounds name. Returns a function that removes each empty directory that no other command
+   * holds.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }

@@ -45,7 +45,10 @@ export async function probeSandbox(sandbox: Sandbox, record?: RecordTree): Promi
   }
 }
 
-/** Creates a worktree with protected files, a directory outside it, and functions that run programs in the sandbox. */
+/**
+ * Creates a worktree with protected files, a directory outside the worktree, and functions that run programs in the
+ * sandbox.
+ */
 async function prepare(
   root: string,
   { sandbox, targets, record }: { sandbox: Sandbox; targets: ProbeTargets; record: RecordTree | undefined },

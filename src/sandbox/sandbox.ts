@@ -61,7 +61,7 @@ export interface SandboxOptions {
   worktree: string
   /** Variables that commands keep even if their names look like credentials. */
   passEnvironment?: readonly string[]
-  /** Journal for the placeholder directories of running commands. Default: they are not recorded. */
+  /** Journal for the placeholder directories of running commands. By default, these directories are not recorded. */
   placeholders?: PlaceholderJournal
 }
 
@@ -75,7 +75,8 @@ const testMs = 5_000
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders(options.placeholders)
-  const means = mode === "off" ? { problem: 'It is disabled ("sandbox": "off").' } : findMeans(options)
+  const means =
+    mode === "off" ? { problem: 'The sandbox is disabled ("sandbox": "off").' } : findMeans(options)
   const proxies = new Map<string, Promise<HostProxy>>()
   let tested: Promise<SandboxState> | undefined
   let directory: string | undefined
