@@ -56,7 +56,7 @@ export interface WorkOptions {
   handle(job: Job): Promise<Again | undefined>
 }
 
-/** Number of jobs in the queue, across all processes. */
+/** Numbers of jobs in the queue, across all processes. */
 export interface DispatchStats {
   /** Jobs that no worker has taken. */
   waiting: number

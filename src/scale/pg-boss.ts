@@ -39,10 +39,10 @@ const queue = "sessions"
  */
 const heartbeatSeconds = 30
 
-/**
- * Interval of heartbeats in milliseconds. Also the time after which the jobs of a silent worker are replaced.
- */
+/** Interval of heartbeats in milliseconds. */
 const beatMs = 1_000
+
+/** Time in milliseconds without a heartbeat after which the jobs of a worker are replaced. */
 const silentMs = 4_000
 
 /** Pause in milliseconds before jobs are fetched or ended while other jobs run, so that more jobs share a transaction. */

@@ -46,6 +46,8 @@ export interface Worker {
  * Time in milliseconds after which a session that this worker cannot run is tried again, by this or another worker.
  */
 const elsewhereMs = 2_000
+
+/** Time in milliseconds after which a session is tried again if an error other than a store error stopped its job. */
 const failedMs = 15_000
 
 /** Starts a worker, which runs the sessions that the dispatcher passes to it. */

@@ -1,8 +1,8 @@
 import * as z from "zod"
 
 /**
- * When an input reaches the model. `steer` delivers it before the next step of the run, `queue` after the run, and
- * `now` immediately, by interrupting the run. In an idle session, each of them starts a run.
+ * The time at which an input reaches the model. `steer` delivers it before the next step of the run, `queue` after the
+ * run, and `now` immediately, by interrupting the run. In an idle session, each value starts a run.
  */
 export const Delivery = z.enum(["steer", "queue", "now"])
 export type Delivery = z.infer<typeof Delivery>

@@ -51,7 +51,7 @@ export const AssistantMessage = z.object({
 })
 export type AssistantMessage = z.infer<typeof AssistantMessage>
 
-/** A message of a conversation. */
+/** A message of a session. */
 export const Message = z.discriminatedUnion("role", [UserMessage, AssistantMessage])
 export type Message = z.infer<typeof Message>
 

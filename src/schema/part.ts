@@ -149,7 +149,7 @@ export type SeenFile = z.infer<typeof SeenFile>
 
 /**
  * A summary that replaces the earlier messages in the prompt, up to but not including the message `from`. `auto` is
- * true unless the user requested the summary. `tokens` and `cost` belong to the summary.
+ * true unless the user requested the summary. `tokens` and `cost` are those of the model step that wrote the summary.
  */
 export const CompactionPart = z.object({
   ...base,
@@ -159,8 +159,8 @@ export const CompactionPart = z.object({
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
   /**
-   * Files that the session read or wrote before the summary. Absent if they can be derived only from the results of the
-   * calls.
+   * Files that the session read or wrote before the summary. Absent if these files can be derived only from the results
+   * of the calls.
    */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),

@@ -8,7 +8,7 @@ export type Action = z.infer<typeof Action>
 export const RuleSource = z.lazy(() => z.object({ file: z.string(), line: z.number().optional() }))
 export type RuleSource = z.infer<typeof RuleSource>
 
-/** A rule that applies an action to requests whose permission and pattern match. Both may contain `*` and `?`. */
+/** A rule that applies an action to requests whose permission and pattern match. Both can contain `*` and `?`. */
 export const Rule = z.lazy(() =>
   z.object({
     permission: z.string(),
@@ -65,7 +65,7 @@ export const PermissionRequest = z.lazy(() =>
 )
 export type PermissionRequest = z.infer<typeof PermissionRequest>
 
-/** A reply to a request. With `always`, the reply may narrow the offered patterns and set the scope of the grant. */
+/** A reply to a request. With `always`, the reply can narrow the offered patterns and set the scope of the grant. */
 export const PermissionReply = z.lazy(() =>
   z.discriminatedUnion("reply", [
     z.object({ reply: z.literal("once") }),

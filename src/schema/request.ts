@@ -14,7 +14,7 @@ export type RequestAnswer =
   | { type: "permission"; id: string; reply: PermissionReply; source: ReplySource }
   | { type: "question"; id: string; answers?: QuestionAnswers }
 
-/** A request that the store keeps, so that every process can show and answer it. */
+/** A request in the store. Every process that uses the store can show and answer it. */
 export interface StoredRequest {
   /** The request. After the answer, it omits details that only the user needed for the decision. */
   asked: WaitingRequest

@@ -3,8 +3,8 @@ import { currentTime } from "../util/time.ts"
 import { ModelRef } from "./message.ts"
 
 /**
- * Where a session works, and how to rebuild its worktree on another machine. Recorded when the session is created, if
- * other machines can read the contents of changed files.
+ * The machine and worktree of a session, and the data with which another machine can rebuild the worktree. Recorded
+ * when the session is created, if other machines can read the contents of changed files.
  */
 export const Workspace = z.object({
   /** Name of the machine. */
@@ -19,9 +19,9 @@ export const Workspace = z.object({
       commit: z.string(),
       /** Number of later commits, which the remote does not contain. */
       unpushed: z.number(),
-      /** Paths of new and changed files that no commit contained, relative to `root`. At most 100. */
+      /** Paths of uncommitted new and changed files, relative to `root`. At most 100. */
       uncommitted: z.array(z.string()),
-      /** Number of files beyond this limit. */
+      /** Number of uncommitted files that the list omits. */
       more: z.number().optional(),
     })
     .optional(),
@@ -34,7 +34,7 @@ export const Session = z.object({
   title: z.string(),
   /** Absolute path that is the base of relative paths in tool calls. */
   directory: z.string(),
-  /** Absolute path of the git worktree's root, or of the directory itself without git. */
+  /** Absolute path of the git worktree's root, or of the directory itself if it is not in a git worktree. */
   worktree: z.string(),
   workspace: Workspace.optional(),
   agent: z.string(),
@@ -48,7 +48,7 @@ export const Session = z.object({
     .string()
     .regex(/^[\w.-]{1,64}$/)
     .optional(),
-  /** Whether this is the replay of a recorded run, which `--continue` ignores. */
+  /** Whether this session is the replay of a recorded run. `--continue` ignores such sessions. */
   replayed: z.literal(true).optional(),
   /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */
   undone: z.array(z.string()).optional(),
@@ -69,7 +69,7 @@ export type Session = z.infer<typeof Session>
 
 /** A part of a text that contains the words of a search. */
 export const SessionMatch = z.object({
-  /** About 160 characters in one line. An ellipsis marks an end that is cut. */
+  /** About 160 characters in one line. An ellipsis marks a start or an end that was cut off. */
   excerpt: z.string(),
   /** Start and end of each matching word in `excerpt`, in UTF-16 code units. */
   marks: z.array(z.tuple([z.number(), z.number()])),

@@ -30,7 +30,7 @@ export function assertMove(from: ToolState, to: ToolState): void {
   if (!moves[from.status].includes(to.status)) throw new IllegalMoveError(from.status, to.status)
 }
 
-/** Returns the first state of every call. */
+/** Returns the initial state of a call. */
 export function pending(raw = "", input: Record<string, unknown> = {}): ToolStatePending {
   return { status: "pending", input, raw }
 }
@@ -60,7 +60,7 @@ export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolea
   return state.status === "running" && state.harmless !== true
 }
 
-/** Returns a sentence that describes the effect of an unfinished call to the model. */
+/** Returns a sentence that tells the model which effect an unfinished call may have had. */
 export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
   return mayHaveActed(state)
     ? "The call may have taken effect, fully or partly. Check this before you repeat it."

@@ -35,7 +35,8 @@ const maxBytes = 512 * 1024
 
 /**
  * Reads skill files in increasing order of precedence. A later skill replaces an earlier skill with the same name. A
- * pinned file must match its hash, so that the model receives the content that the user trusted.
+ * pinned file must match its hash, so that the model receives the content that the user trusted. A file that cannot be
+ * loaded is reported as a problem.
  */
 export async function loadSkills(
   files: readonly (string | SkillFile)[],
@@ -84,8 +85,8 @@ const Fields = z.lazy(() =>
 )
 
 /**
- * Parses a `SKILL.md`. The name defaults to the name of its directory. Unknown fields are ignored, because only rules
- * grant permissions. If the file is invalid, throws an error that describes the problem.
+ * Parses a `SKILL.md`. The name of the skill defaults to the name of the file's directory. Unknown fields are ignored,
+ * because only rules grant permissions. If the file is invalid, throws an error that describes the problem.
  */
 async function parseSkill(path: string, text: string): Promise<Skill> {
   const directory = dirname(path)
