@@ -145,7 +145,7 @@ const unlisted = ["help", "interactive", "db", "worker", "completion"]
 const helpWidth = 80
 
 /**
- * Creates the program with the name and description of every command. Defines only the command in `args` completely, or
+ * Creates the program with the name and description of every command. Defines only the command in `args` completely or,
  * with `all`, every command. The examples are defined only if `args` request help.
  */
 export async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
@@ -208,7 +208,7 @@ function withInnerHelp(program: Command, args: readonly string[]): string[] {
   return [...names, "--help"]
 }
 
-/** Returns the error message with the corrected command if a flag precedes its command. */
+/** Returns an error message with the corrected command if a flag precedes its command. Otherwise returns undefined. */
 function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const flag = words.find((word) => word.startsWith("-"))

@@ -285,7 +285,10 @@ function toolIDs(list: string | undefined): string[] | undefined {
     .filter((id) => id !== "")
 }
 
-/** Rejects unknown tool ids. Loads the tools of plugins and servers only if an id is not a built-in tool. */
+/**
+ * Throws `UsageError` for an unknown tool id. Loads the tools of plugins and servers only if an id is not a built-in
+ * tool.
+ */
 async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
   const isCustom = customTools(workspace)
   const isKnown = (id: string) => knownPermissions.includes(permissionType(id)) || isCustom(id)
@@ -304,7 +307,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   )
 }
 
-/** Throws if a link in the project leads to a directory outside the project. */
+/** Throws `UsageError` if a link in the project leads to a directory outside the project. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
   throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)

@@ -89,10 +89,10 @@ const explanations = {
   failed: "not copied",
 }
 
-/** Returns the URL of the flag or the environment. */
+/** Returns the URL of the database from the flag or the environment. Throws `UsageError` if neither contains a URL. */
 function urlOf({ database = process.env.TACKLE_DATABASE }: Pick<DatabaseFlags, "database">): string {
   if (database) return database
   throw new UsageError(
-    "Set the database with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
+    "Set --database or TACKLE_DATABASE to the URL of the database, such as postgres://user@host/tackle.",
   )
 }

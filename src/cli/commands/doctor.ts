@@ -42,7 +42,10 @@ interface Finding {
   detail: string
 }
 
-/** Runs `tackle doctor`, which checks the dependencies of the engine. Sets exit code 1 if a check fails. */
+/**
+ * Runs `tackle doctor`, which checks the installation, the configuration and the sandbox. Sets exit code 1 if a check
+ * fails.
+ */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspaceWithProblems(flags)
   const findings = [

@@ -40,7 +40,7 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
   })
 }
 
-/** Shows the start screen, and keeps notices out of it. */
+/** Shows the start screen. Captures the output of the process, so that notices do not appear on the screen. */
 async function openStart(interrupt: () => void): Promise<StartedScreen> {
   const { showStartScreen } = await import("../../tui/start-screen.ts")
   const screen = await showStartScreen({ env: process.env, onLeave: interrupt })

@@ -41,7 +41,7 @@ export function defineMcp(mcp: Command): void {
     .action(listMcpServers)
   locationFlags(mcp.command("add"))
     .description("add an MCP server to the project's config: a URL, or a program after --")
-    .argument("<id>", "id of the server; the names of its tools begin with it")
+    .argument("<id>", "id of the server; the names of its tools begin with this id")
     .argument("<command...>", "URL, or program with its arguments")
     .option("--user", "add the server to your own config, for all projects")
     .option("--env <name=value>", "environment variable of the program (repeatable)", collect)
@@ -214,8 +214,8 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
 }
 
 /**
- * Returns true if a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`. A
- * program is unlikely to have such a name, and Tackle would start it by mistake.
+ * Returns true if a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`.
+ * Such a word is unlikely to be the name of a program, but Tackle would try to start it.
  */
 function looksLikeAddress(word: string): boolean {
   return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
@@ -381,5 +381,5 @@ function protocolOutput(): Writable {
 function assertForHttp({ http, port, host, stream, key, trustClient }: ServeFlags): void {
   if (!http && [port, host, stream, key, trustClient].some((flag) => flag !== undefined))
     throw new UsageError("--port, --host, --stream, --key and --trust-client require --http.")
-  if (key === "") throw new UsageError("--key is empty. Pass a key, or omit it to get a random one.")
+  if (key === "") throw new UsageError("--key is empty. Pass a key, or omit --key to use a random key.")
 }

@@ -187,9 +187,9 @@ const lookupMs = 5000
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * Yields the requests of a tool that needs `permission` for the given names. For `list`, a name is a path, so requests
- * for paths outside the project and protected paths may follow. For `webfetch`, yields the normalized URL, then each
- * private host. Calls `note` with a message about anything that cannot be determined.
+ * Yields the requests of a tool that needs `permission` for the given patterns. For `list`, each pattern is a path, and
+ * the request contains the absolute paths. For `webfetch`, each pattern is a URL. Yields a request for the normalized
+ * URLs, then one for each private host. Calls `note` with a message about anything that cannot be determined.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },

@@ -156,7 +156,10 @@ async function runTask(
   return code
 }
 
-/** Resolves a command in the prompt. Flags take precedence over the settings of the command. */
+/**
+ * Returns the call to the command that the prompt names, or undefined if the prompt names no command. If `agent` is
+ * set, it takes precedence over the agent of the command, except for a command that runs as a subtask.
+ */
 export async function commandOf(
   { prompt, agent }: Pick<RunTask, "prompt" | "agent">,
   tackle: Tackle,
@@ -176,7 +179,8 @@ export async function commandOf(
 }
 
 /**
- * Returns the prompt that an MCP server filled in. A recording needs it, because a replay cannot request it again.
+ * Returns the prompt that an MCP server filled in. A recording contains this prompt, because a replay cannot request
+ * the prompt again.
  */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
@@ -218,8 +222,8 @@ export function noSession(id: string): UsageError {
 }
 
 /**
- * Returns the session with the id, or the last session of this project. Throws `UsageError` if it does not exist or
- * belongs to another project.
+ * Returns the session with the id, or the last session of this project. Throws `UsageError` if the session does not
+ * exist or belongs to another project.
  */
 export async function storedSession(tackle: Tackle, id: string | undefined): Promise<SessionHandle> {
   if (id === undefined) {

@@ -27,7 +27,7 @@ export function defineSend(send: Command): void {
         .choices(Delivery.options)
         .default("steer"),
     )
-    .option("--id <id>", "id of the input; sending the same input again has no effect")
+    .option("--id <id>", "id of the input; sending the same input with this id again has no effect")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
     .option("--no-run", "only store the text, even if the session is idle")
   foregroundFlags(send).action(sendInput)
@@ -97,7 +97,7 @@ function describe(input: Input, other: LeaseHolder | undefined): string {
   const stored = `Stored ${id} in ${sessionID}.`
   if (state !== "pending")
     return `${id} was already ${state === "withdrawn" ? "withdrawn" : "delivered"} in ${sessionID}.`
-  if (held) return `${stored} It is held. To release it: tackle queue release -s ${sessionID} ${id}`
+  if (held) return `${stored} The input is held. To release it: tackle queue release -s ${sessionID} ${id}`
   if (!other) return `${stored} To deliver it: tackle queue resume -s ${sessionID}`
   if (delivery === "now")
     return `${stored} Process ${other.pid}, which is running the session, will stop its run and deliver the input.`

@@ -127,14 +127,14 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
 /** Maximum number of sessions that run at once. */
 const maxRunning = 256
 
-/** Opens the job queue of the database. Throws `UsageError` without a database. */
+/** Opens the job queue of the database. Throws `UsageError` if no database is set. */
 export async function openDispatcher(
   { database, onProblem }: Pick<Directories, "database" | "onProblem">,
   options: { maintains?: boolean } = {},
 ): Promise<Dispatcher> {
   if (database === undefined)
     throw new UsageError(
-      "Workers need a PostgreSQL database. Set it with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
+      "Workers need a PostgreSQL database. Set --database or TACKLE_DATABASE to its URL, such as postgres://user@host/tackle.",
     )
   const { openPgBossDispatcher } = await import("../../scale/pg-boss.ts")
   return openPgBossDispatcher(database, { ...options, onProblem })

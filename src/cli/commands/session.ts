@@ -341,7 +341,7 @@ export interface SessionUndoFlags extends FormatFlags {
   skip?: boolean
 }
 
-/** Maximum number of sessions to search for one with changes. */
+/** Maximum number of sessions that are searched for a turn to undo or redo. */
 const maxSearched = 50
 
 /** Returns the newest other session of the project in which a turn can be undone or redone. */

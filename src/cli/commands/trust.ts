@@ -43,8 +43,9 @@ export interface TrustFlags extends FormatFlags {
 }
 
 /**
- * Runs `tackle trust [item...]`: shows what each item enables, asks the user, and pins the chosen items by hash. Names
- * limit the command to those items. `--list`, or JSON output without `--yes`, changes nothing.
+ * Runs `tackle trust [item...]`: shows what each item enables, asks the user, and pins the chosen items by hash. If
+ * names are given, the command applies only to the items with these names. `--list`, or JSON output without `--yes`,
+ * changes nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
   // Problems in the config do not prevent revoking and listing.
@@ -182,7 +183,7 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
 }
 
 function nothing(workspace: Workspace): string {
-  return `${root(workspace)} has no config, tools, plugins, skills, agents or commands of its own`
+  return `${root(workspace)} does not contain config, tools, plugins, skills, agents or commands`
 }
 
 function root({ worktree }: Workspace): string {

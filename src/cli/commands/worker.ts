@@ -13,7 +13,7 @@ export function defineWorker(worker: Command): void {
     .addOption(databaseFlag())
     .option("--concurrency <n>", "how many sessions run at once", positive, 16)
     .addOption(rootFlag())
-    .option("--clone", "rebuild the worktrees of sessions from lost machines, from their git remotes")
+    .option("--clone", "rebuild the worktrees of sessions of lost machines from their git remotes")
     .option("--grace <seconds>", "how long runs may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())

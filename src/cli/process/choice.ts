@@ -9,7 +9,7 @@ import { style } from "../view/style.ts"
 export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
-  /** Value of the choice that has the focus at the start. Escape and Ctrl-D also select it. */
+  /** Value of the choice that initially has the focus. Escape and Ctrl-D select this choice. */
   safe: T
 }
 

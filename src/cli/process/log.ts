@@ -94,7 +94,9 @@ function asJson({ time, level, message, fields }: Line): string {
   return JSON.stringify({ ...fields, time: new Date(time).toISOString(), level, message, pid: process.pid })
 }
 
-/** Returns the fields, or the error if they have no JSON form. One bad entry must not disable the log. */
+/**
+ * Returns the fields, or the error if the fields cannot be converted to JSON. One bad entry must not disable the log.
+ */
 function writable(fields: Record<string, unknown>): Record<string, unknown> {
   try {
     JSON.stringify(fields)

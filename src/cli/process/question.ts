@@ -53,7 +53,10 @@ export async function askForKey(message: string): Promise<string | undefined> {
   return key?.trim()
 }
 
-/** Returns the problem with a key, or undefined. A key must be one word because it is sent in a header. */
+/**
+ * Returns the problem with a key, or undefined if the key is valid. A key must be one word because it is sent in a
+ * header.
+ */
 export function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "The key cannot be empty."

@@ -56,8 +56,8 @@ function ifBlocked(ms: number, then: () => void): void {
 }
 
 /**
- * Ends the process from inside the blocking code, so that it has an exit code, or kills it if the main thread cannot
- * run JavaScript.
+ * Ends the process from inside the blocking code, so that the process has an exit code. Kills the process if the main
+ * thread cannot run JavaScript.
  */
 function end(why: string, code: number): void {
   if (ending) return

@@ -70,7 +70,7 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
     if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
     const { askAtTerminal } = await import("./ask.ts")
     await onScreen(request, async (signal) => {
-      // The request was withdrawn while another question was on the screen.
+      // The request may have been withdrawn while another question was on the screen.
       const pending = await requests.pendingRequests()
       if (!pending.some(({ id }) => id === request.id)) return
       const { worktree } = requests

@@ -16,7 +16,7 @@ import { warn } from "../process/notice.ts"
 
 /**
  * Returns the content of the files named with `--file`. A file is read with `read` and a directory with `list`, within
- * the limits of these tools. By naming a file, the user allows Tackle to read it, but a rule may still deny this.
+ * the limits of these tools. By naming a file, the user allows Tackle to read it, but a rule can still deny the read.
  * Throws `UsageError` for a file that cannot be attached.
  */
 export async function attachFiles(

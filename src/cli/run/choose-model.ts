@@ -14,9 +14,10 @@ import type { Workspace } from "../workspace/workspace.ts"
 export const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run if none is configured. In a terminal, offers each local model server once. Saves an
- * accepted model in the user's config and remembers a refusal. Never uses a local server without asking, because any
- * local program could listen on its port. Otherwise returns the built-in model.
+ * Chooses the model of a run if none is configured. In a terminal, offers each local model server once, saves an
+ * accepted model in the user's config, and remembers a refusal. Returns the built-in model if the user accepts no
+ * model, or if there is no terminal. Never uses a local server without asking, because any local program could listen
+ * on its port.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
@@ -81,7 +82,7 @@ async function saveModel(
   )
 }
 
-/** Adds a model to a config file without one. Returns false if the file cannot be changed. */
+/** Adds the key `model` to an existing config file. Returns false if the file cannot be changed. */
 async function addModel(path: string, model: string): Promise<boolean> {
   const { insertProperty } = await import("../../config/add-server.ts")
   try {

@@ -25,7 +25,7 @@ export interface LineOptions {
 
 /**
  * Shows a session and sends it each line of stdin. Only appends lines, so that screen readers and simple terminals can
- * show it. Ends when stdin ends, the signal fires, or the session is deleted.
+ * show the session. Ends when stdin ends, the signal fires, or the session is deleted.
  */
 export async function followByLines(options: LineOptions): Promise<void> {
   const { api, session, worktree, after, view, auto = false, prompt, signal } = options

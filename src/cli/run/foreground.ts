@@ -19,7 +19,7 @@ export interface ForegroundFlags extends FormatFlags, RuleFlags {
   timeout?: number
 }
 
-/** Run of a session in the foreground. */
+/** A run of a session in the foreground. */
 export interface Foreground {
   tackle: Tackle
   view: View

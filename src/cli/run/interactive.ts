@@ -31,7 +31,7 @@ export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags
   attach?: string
 }
 
-/** The start screen, and the output that other code writes meanwhile. */
+/** The start screen, and the output that other code writes while this screen is shown. */
 export interface StartedScreen extends StartScreen {
   output: CapturedOutput
 }

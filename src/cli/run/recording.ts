@@ -34,13 +34,13 @@ import { warn } from "../process/notice.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"
 
-/** Recording of a run in progress, for `--record`. */
+/** A recording of a run in progress, for `--record`. */
 export interface StartedRecording {
   /** Engine options that record requests and results. */
   options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
   /** Records the task. Must be called before the run starts. */
   begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
-  /** Records the results of calls. Subscribe it to the engine's events. */
+  /** Records the results of calls. Subscribe this method to the engine's events. */
   take(event: TackleEvent): void
   end(): void
 }
@@ -98,7 +98,7 @@ export function startRecording(file: string, workspace: Workspace): StartedRecor
   }
 }
 
-/** Replay of a recorded run, for `--replay`. */
+/** A replay of a recorded run, for `--replay`. */
 export interface StartedReplay {
   /** The recorded task. */
   run: RunLine
@@ -137,7 +137,9 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
   return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
 }
 
-/** Keeps only the settings that a replay needs. Includes the provider of the model if the config does not define it. */
+/**
+ * Returns only the settings that a replay needs. Includes the provider of the model if the config does not define it.
+ */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,
   model: string,

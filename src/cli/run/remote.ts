@@ -30,7 +30,10 @@ export function openClient(url: string, { tokenFile }: RemoteFlags, directory: s
   return createClient({ url, token: tokenOf(tokenFile), directory, onProblem: () => {} })
 }
 
-/** Returns the token with the widest scope. Throws `UsageError` if the token file is missing or invalid. */
+/**
+ * Returns `TACKLE_SERVER_TOKEN` if this variable is set and no token file is given. Otherwise returns the token with
+ * the widest scope in the token file. Throws `UsageError` if the token file is missing or invalid.
+ */
 export function tokenOf(tokenFile: string | undefined): string {
   const given = process.env.TACKLE_SERVER_TOKEN
   if (tokenFile === undefined && given) return given
@@ -54,8 +57,8 @@ export interface ShownSession {
 }
 
 /**
- * Shows the events of a session and its subagents after a given number. Requests that are already waiting are reported
- * when the first listener is added.
+ * Shows the events of a session after the change with the number `after`, and the events of its subagents. Requests
+ * that are already waiting are reported when the first listener is added.
  */
 export function showSession({
   api,
@@ -252,7 +255,10 @@ async function openSession(client: TackleClient, flags: ServerRunFlags): Promise
   return chosen
 }
 
-/** Returns a session of the server. Default: the most recently used session of the project. */
+/**
+ * Returns a session of the server. Default: the most recently used session of the project. Throws `UsageError` if the
+ * session does not exist.
+ */
 export async function namedSession(client: TackleClient, id: string | undefined): Promise<SessionClient> {
   const [last]: RemoteSession[] = id === undefined ? await client.sessions.list({ limit: 1 }) : []
   const wanted = id ?? last?.id

@@ -20,7 +20,7 @@ export interface TaskFlags extends RuleFlags {
   outputSchema?: string
 }
 
-/** Task of a run. */
+/** The task of a run. */
 export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<RuleFlags, "sandboxed"> {
   prompt: string
   /** Model as `provider/model`, for agents and sessions without their own model. */
@@ -39,7 +39,7 @@ export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<Ru
   command?: NonNullable<RunLine["command"]>
 }
 
-/** Returns the task from a command line. Throws `UsageError` if it is invalid. */
+/** Returns the task from a command line. Throws `UsageError` if the command line is invalid. */
 export async function readTask(
   message: readonly string[],
   flags: TaskFlags,
@@ -89,7 +89,10 @@ function limitsOf({
   }
 }
 
-/** Returns the model for agents and sessions without their own model. May ask the user. */
+/**
+ * Returns the model for agents and sessions without their own model. If the config names no model, this function can
+ * ask the user.
+ */
 export async function defaultModel(workspace: Workspace): Promise<string> {
   return workspace.config.config.model ?? chooseModel(workspace)
 }

@@ -6,8 +6,8 @@ const maxRules = 3
 const maxRule = 80
 
 /**
- * Returns the shell flags that would have allowed the requests. Returns undefined if nothing was requested, if rules
- * cannot allow all of the requests, or if the flags are too long.
+ * Returns a hint with the flags that would have allowed the requests. Returns undefined if nothing was requested, if
+ * rules cannot allow all of the requests, or if the flags are too long.
  */
 export function allowHint(asked: readonly { rules?: readonly string[] }[]): string | undefined {
   const rules = [...new Set(asked.flatMap((each) => each.rules ?? []))]

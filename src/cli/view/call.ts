@@ -29,7 +29,10 @@ export function callLine(part: ToolPart, worktree: string, width: number): strin
   ]
 }
 
-/** Maximum number of rows of an error. Shows the cause without the advice for the model. */
+/**
+ * Maximum number of rows of an error. Enough for the cause of the error. The advice for the model, which follows, is
+ * cut off.
+ */
 const maxErrorRows = 3
 
 const marks: Readonly<Record<CallSummary["outcome"], string>> = {
@@ -86,8 +89,8 @@ export function callBody({ state }: ToolPart, width: number): string[] {
 }
 
 /**
- * Returns lines about a running call: its title and progress on one line if they differ from its input, and the last
- * `rows` lines of its output.
+ * Returns lines about a running call: its title and progress on one line, and the last `rows` lines of its output.
+ * Omits a title that repeats the name of the tool or an argument.
  */
 export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
   if (state.status !== "running") return []

@@ -5,7 +5,7 @@ import { type Activity, createLiveRegion } from "./live-region.ts"
 import type { RenderMarkdown } from "./markdown.ts"
 
 /**
- * Page that shows a run to the user. Writes the model's text to one stream and notes to another. Even if both streams
+ * A page that shows a run to the user. Writes the model's text to one stream and notes to another. Even if both streams
  * are the same terminal, a note never starts in the middle of the text.
  */
 export interface Page {

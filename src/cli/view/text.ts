@@ -16,7 +16,7 @@ import { style } from "./style.ts"
 import { usageWords } from "./usage.ts"
 import { createChildren, type View } from "./view.ts"
 
-/** Where and how a text view shows a run. */
+/** Options of {@link createTextView}. */
 export interface TextViewOptions {
   output: Output
   notes: WriteStream
@@ -172,7 +172,7 @@ export function createTextView(options: TextViewOptions): View {
     else showNow(event)
   }
 
-  /** Loads the Markdown renderer and holds back all events until then. */
+  /** Loads the Markdown renderer and holds back all events until the renderer is loaded. */
   function load(): void {
     if (loading) return
     const release = hold()

@@ -2,7 +2,7 @@ import type { TackleEvent } from "../../event/events.ts"
 import type { Session } from "../../schema/session.ts"
 import type { Output } from "../process/stdout.ts"
 
-/** View that shows the events of a run. */
+/** A view that shows the events of a run. */
 export interface View {
   show(event: TackleEvent): void
   /** Pauses live output for a question. Returns a function that resumes it. */

@@ -21,7 +21,7 @@ export interface DirectoriesFlags extends Omit<WorkspaceFlags, "trust"> {
 export interface Directories {
   /** The directory in which the command was started. */
   workspace: Workspace
-  /** Directories that contain the projects, without symbolic links. */
+  /** Directories that contain the projects, with symbolic links resolved. */
   roots: string[]
   /** URL of the PostgreSQL database, if one is used. */
   database: string | undefined

@@ -47,7 +47,7 @@ export async function openTackle(
   return tackle
 }
 
-/** Opens an engine for the workspace like {@link openTackle}, calls the callback with it, and closes it. */
+/** Opens an engine for the workspace like {@link openTackle}, passes the engine to `work`, and closes the engine. */
 export async function withTackle<T>(
   workspace: Workspace,
   work: (tackle: Tackle) => Promise<T>,
@@ -63,7 +63,7 @@ export async function withTackle<T>(
 
 /**
  * Removes keys from the environment of this process, except those that the config passes on. Custom tools run in this
- * process and start programs with its environment.
+ * process and start programs with the environment of this process.
  */
 function keepKeysFromChildren({ config: { config }, environment }: Workspace): void {
   const { provider, pass_environment: passed = [] } = config

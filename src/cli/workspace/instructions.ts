@@ -68,8 +68,8 @@ export function instructionsNear(
 }
 
 /**
- * Reads one instruction file. Returns undefined for a file that is empty, is unreadable or must not be sent. Reports
- * files that are unreadable or must not be sent.
+ * Reads one instruction file. Returns undefined for a file that is empty or unreadable, or that must not be sent.
+ * Reports the file unless it is empty.
  */
 async function readOne(
   path: string,
@@ -178,7 +178,7 @@ function importProblem(
 
 /**
  * Returns the reason why this file of an untrusted project must not be sent to the model: it is outside the project, or
- * may contain secrets.
+ * may contain secrets. Returns undefined if the file can be sent.
  */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined

@@ -83,7 +83,7 @@ function pinnedPackagesOf({ dependencies }: FoundItem): Pick<PluginSource, "pinn
   return { pinnedPackages: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
 }
 
-/** Watcher of plugin files. Plugins are loaded once, so changes are only reported. */
+/** A watcher of plugin files. Plugins are loaded once, so changes are only reported. */
 export interface PluginChanges {
   /** Absolute paths of the plugin files at startup. */
   begun: readonly string[]

@@ -5,7 +5,7 @@ import { realPath, resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** Trust of a project's items at the time of the check. */
+/** The trust in a project's items at the time of the check. */
 export interface CurrentTrust {
   /** Trusted items of the requested kinds, in their current state. */
   trusted: FoundItem[]
@@ -70,7 +70,7 @@ export function describeChange({ changed }: UntrustedChange): string {
 }
 
 /** Last sentence of a message about an untrusted item. */
-export const trustHint = "Run `tackle trust` to review and enable them."
+export const trustHint = "Run `tackle trust` to review and trust it."
 
 function keyOf({ kind, path }: TrustItem): string {
   return `${kind}:${path}`

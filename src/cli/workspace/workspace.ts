@@ -28,7 +28,7 @@ export interface FormatFlags extends WorkspaceFlags {
   format: "text" | "json"
 }
 
-/** Input of a command from flags, the process, the disk and the environment. */
+/** The input of a command from flags, the process, the disk and the environment. */
 export interface Workspace extends Location {
   dataDirectory: string
   config: LoadedConfig
@@ -121,7 +121,7 @@ export async function openWorkspaceWithProblems(
   }
 }
 
-/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if it does not exist. */
+/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if the directory does not exist. */
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`The directory ${directory} does not exist (--dir).`)
