@@ -83,11 +83,11 @@ export function apiPage(document = apiDocument()): string {
     "# HTTP API",
     "All routes of [`tackle serve`](server.md). `node scripts/api-docs.ts` generates this page from the OpenAPI document,\nwhich a running server returns at `/openapi.json`.",
     "## Routes",
-    "The tables contain the parameters of the query and the headers. Errors are listed with their status and code. A route\nthat needs a token can also answer with these:",
+    "The tables contain the parameters of the query and the headers. Errors are listed with their status and code. A route\nthat needs a token can also return these errors:",
     errorsText(everywhere),
     ...routes.flat(),
     "## Types",
-    "A name with `?` may be absent.",
+    "A field whose name ends with `?` is optional.",
     ...types.flat(),
   ]
     .filter((block) => block !== "")

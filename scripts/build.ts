@@ -1,7 +1,7 @@
 /**
- * Builds what is published: `dist/cli`, the command as a bundle with lazy chunks, `dist/lib`, the library as plain modules with
- * types, and `dist/web`, the web page. Runs in a few seconds. `npm ci` runs it. The old build stays in use until the new build is
- * complete, so that commands also work during a build and after a failed build.
+ * Builds what is published: `dist/cli` (the command as a bundle with lazy chunks), `dist/lib` (the library as plain
+ * modules with types) and `dist/web` (the web page). Runs in a few seconds. `npm ci` runs this script. The old build
+ * stays in use until the new build is complete, so that commands also work during a build and after a failed build.
  */
 import { execFileSync } from "node:child_process"
 import {

@@ -23,7 +23,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
     },
     platform: "node",
-    // Its paths replace the types of packages.
+    // The paths in `tsconfig.json` replace the types of packages.
     tsconfig: false,
     // ripgrep and jiti locate files relative to themselves. The user installs the others.
     external: ["@vscode/ripgrep", "jiti", "sharp", "pg", "pg-boss", "aws4fetch"],
@@ -96,8 +96,8 @@ const leaveOutLocales: Plugin = {
 const zodTypeOnly = "\0zod-type-only"
 
 /**
- * Gives `@hono/zod-openapi` the only class of zod that it uses. It passes on the whole namespace, so that every command
- * would otherwise load all of zod, 90 KB more.
+ * Replaces zod in `@hono/zod-openapi` with the only class of zod that this package uses. The package exports the whole
+ * namespace of zod, so every command would otherwise load 90 KB more.
  */
 const onlyZodType: Plugin = {
   name: "only-zod-type",
@@ -107,7 +107,10 @@ const onlyZodType: Plugin = {
     id === zodTypeOnly ? 'import { ZodType } from "zod"; export const z = { ZodType }' : undefined,
 }
 
-/** pi-tui creates a pattern of all emoji when it is loaded, which takes a fifth of the terminal's start. */
+/**
+ * Delays the creation of pi-tui's emoji pattern until its first use. Otherwise, the pattern takes a fifth of the
+ * terminal's startup time.
+ */
 const lateEmojiPattern: Plugin = {
   name: "late-emoji-pattern",
   transform(code, id) {
@@ -117,7 +120,7 @@ const lateEmojiPattern: Plugin = {
       `const rgiEmojiRegex = ${pattern};`,
       `let emojiPattern; const rgiEmojiRegex = { test: (text) => (emojiPattern ??= ${pattern}).test(text) };`,
     )
-    if (changed === code) throw new Error("pi-tui has no pattern of emoji any more. Remove this plugin.")
+    if (changed === code) throw new Error("pi-tui no longer contains the emoji pattern. Remove this plugin.")
     return changed
   },
 }

@@ -1,6 +1,6 @@
 /**
- * Upstream MCP server `test` of `mcp-conformance-server.ts`. With it, the suite tests forms, sampling and resources
- * that Tackle forwards to its client.
+ * Upstream MCP server `test` of `mcp-conformance-server.ts`. With this server, the suite tests the forms, sampling
+ * requests and resources that Tackle forwards to its client.
  */
 import { type ElicitRequestFormParams, McpServer, ResourceTemplate } from "@modelcontextprotocol/server"
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"

@@ -7,7 +7,7 @@ import { readFeatures, unavailableReason } from "../src/tools/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/tools/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/util/json-schema.ts"
 
-/** Texts for tools that do not request a permission of their own name. */
+/** Texts for tools that do not request the permission with their own name. */
 const otherPermissions: Readonly<Record<string, string>> = {
   question: "none: it is the question",
   plan_enter: "none: it asks the user itself",

@@ -91,7 +91,7 @@ async function takePictures(browser: Browser, link: string): Promise<void> {
     await page.goto("about:blank")
     await page.goto(address)
     await page.getByRole("region", { name: "Permission: bash" }).waitFor()
-    // The request is read from its beginning. The picture also shows what happened before.
+    // By default, the page shows the beginning of the request. The picture shows the end and what happened before.
     await page.evaluate("document.querySelector('.scroller').scrollTop = 1e6")
     await page.evaluate("document.fonts.ready.then(() => new Promise((resolve) => setTimeout(resolve, 500)))")
     const picture = await sharp(await page.screenshot())
