@@ -7,7 +7,7 @@ import { runSubject, type Scenario, type Trace } from "./run-subject.ts"
 import { median } from "./statistics.ts"
 import type { Subject } from "./subject.ts"
 
-/** Group of table lines that are measured together. */
+/** A group of table lines that are measured together. */
 export interface Row {
   id: string
   measure(bench: Bench): Promise<Line[]>
@@ -15,7 +15,7 @@ export interface Row {
 
 /** Tools for measuring a row. */
 export interface Bench {
-  /** Floor, Tackle and the peers that are available. */
+  /** The floor, Tackle and the available peers. */
   subjects: Subject[]
   /** Returns the number of runs: the requested number, or the row's default. */
   count(runs: number): number
@@ -116,8 +116,8 @@ export function gapMs(trace: Trace, turn: number): number {
 }
 
 /**
- * Returns the time in ms from the first byte of the first answer to the second request. It covers the stream, the call
- * and the reply.
+ * Returns the time in ms from the first byte of the first answer to the second request. This time includes the stream,
+ * the call and the reply.
  */
 export function streamedCallMs(trace: Trace): number {
   return (trace.requests[1]?.time ?? Number.NaN) - (trace.requests[0]?.answerStart ?? Number.NaN)

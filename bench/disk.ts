@@ -5,8 +5,8 @@ const pieceBytes = 65_536
 
 /**
  * Returns the time in ms that the system takes to write a new file. Keeps the file, like the output of a command,
- * because a new file would reuse the memory of a removed one. On virtual machines, which provide memory page by page,
- * writing the same 500 MB takes 0.2 or 3 seconds depending on that.
+ * because a new file would reuse the memory of a removed file. On virtual machines, which provide memory page by page,
+ * writing 500 MB takes 0.2 seconds if memory is reused, and 3 seconds if it is not.
  */
 export async function diskMs(bytes: number, directory: string): Promise<number> {
   const piece = Buffer.alloc(pieceBytes, "a line of text\n")

@@ -1,5 +1,5 @@
-// The provider's `doStream` alone: what the parsing of a stream costs before any engine touches it. One turn of it
-// writes what the streamed `write` call holds, the next one ends the run.
+// Runs only the provider's `doStream`, to measure what parsing a stream costs without an engine. The first turn
+// executes the streamed `write` call, and the next turn ends the run.
 //
 //   node bench/do-stream.mjs <base URL> <prompt>
 

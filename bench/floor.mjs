@@ -90,7 +90,7 @@ async function execute(call) {
   }
 }
 
-/** The head of what the command wrote. Returns when the shell ends; what it left behind is killed. */
+/** Returns the start of the command's output when the shell ends. Kills the processes that the command left behind. */
 function bash(command) {
   return new Promise((resolve, reject) => {
     const child = spawn("bash", ["-c", command], { detached: true, stdio: ["ignore", "pipe", "pipe"] })

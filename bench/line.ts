@@ -1,20 +1,20 @@
 import { median } from "./statistics.ts"
 
-/** Unit of a value. Times are in milliseconds and sizes in bytes. Percentages range from 0 to 100. */
+/** The unit of a value. Times are in milliseconds and sizes in bytes. Percentages range from 0 to 100. */
 export type Unit = "time" | "size" | "ratio" | "percent" | "count"
 
-/** Target for Tackle: a maximum relative to another subject in the same run, or an absolute maximum or minimum. */
+/** The target for Tackle: a maximum relative to another subject in the same run, or an absolute maximum or minimum. */
 export type Target =
   | { kind: "ratio"; limit: number; of: string }
   | { kind: "figure"; limit: number; note?: string }
   | { kind: "least"; limit: number }
 
-/** Line of the table. */
+/** A line of the table. */
 export interface Line {
   row: string
   title: string
   unit: Unit
-  /** Median of each subject, or the reason why it is missing. */
+  /** The median of each subject, or the reason why the median is missing. */
   figures: Record<string, number | string>
   target: Target
   /** Value that is compared with the target, and whether it passes. Absent if Tackle has no value. */

@@ -45,16 +45,16 @@ const help = `npm run bench -- [options]
 
 Measures Tackle against a floor, a bare fetch loop that does the same work, in the same run.
 
-  --rows a,b       only these: ${rows.map((row) => row.id).join(", ")}
-  --runs N         runs of each subject and row; default: as many as the row needs
-  --peers          other agents too: opencode codex pi gemini qwen claude, as far as found on PATH
-                   or in TACKLE_BENCH_PEERS, a directory with node_modules/.bin
-  --tackle FILE    the command to measure; default: bin/tackle; "none" for the floor alone
-  --json FILE      write the results there too
-  --help           this page
+  --rows a,b       measure only these rows: ${rows.map((row) => row.id).join(", ")}
+  --runs N         runs of each subject and row (default: depends on the row)
+  --peers          also measure other agents that are on PATH or in TACKLE_BENCH_PEERS, a directory
+                   with node_modules/.bin: opencode codex pi gemini qwen claude
+  --tackle FILE    command to measure (default: bin/tackle); "none" measures only the floor
+  --json FILE      also write the results to this file
+  --help           print this help
 
-Results go to bench/results/latest.json and latest.svg when every row was measured. The exit code is 0 when all could
-be measured, whether or not the targets were met, and 1 when Tackle or the floor failed at a row.
+If every row is measured, the results are written to bench/results/latest.json and latest.svg. The exit code is 0 if
+Tackle and the floor complete every row, even if targets are missed. Otherwise, the exit code is 1.
 `
 
 const repository = dirname(import.meta.dirname)

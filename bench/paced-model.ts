@@ -1,6 +1,9 @@
 import { createServer, type ServerResponse } from "node:http"
 
-/** A model server that streams answers at a fixed pace, as chat completions. Each delta is the time of its sending. */
+/**
+ * A model server that streams answers at a fixed pace, as chat completions. Each delta contains the time at which it
+ * was sent.
+ */
 export interface PacedModel extends AsyncDisposable {
   /** Base URL with `/v1`. */
   url: string
@@ -54,7 +57,7 @@ function stream(response: ServerResponse, count: number, everyMs: number): void 
   const send = (delta: unknown, finish: string | null) =>
     response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`)
   const timer = setInterval(() => {
-    // Timers run late. The pace is kept by the clock.
+    // Timers can fire late, so the clock determines how many deltas are due.
     const due = Math.min(count, Math.floor((performance.now() - started) / everyMs))
     for (; sent < due; sent += 1) send({ content: `${performance.now().toFixed(1)} ` }, null)
     if (sent < count) return

@@ -16,7 +16,7 @@ export interface PtyProgram extends AsyncDisposable {
   type(text: string): void
   /**
    * Waits until the output after `from` characters contains the text. Resolves with the time. Throws {@link RunError}
-   * after `limitMs`.
+   * if the text does not appear within `limitMs`.
    */
   sees(text: string, options?: { from?: number; limitMs?: number }): Promise<number>
   /** Resolves with the time at which the program ended. */
@@ -29,7 +29,7 @@ export interface PtyProgram extends AsyncDisposable {
 
 /**
  * Starts a program on a pseudoterminal with `script` of util-linux. The shell in between announces its process id, and
- * then becomes the program, so that neither delays the measurement.
+ * then becomes the program, so that neither `script` nor the shell delays the measurement.
  */
 export async function startOnPty(
   { command, args, env }: Launch,

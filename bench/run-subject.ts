@@ -19,7 +19,7 @@ export interface Scenario {
   check?: (run: FinishedRun) => Promise<string | undefined>
 }
 
-/** Input of a scenario's check. */
+/** The input of a scenario's check. */
 export interface FinishedRun {
   /** Name of the subject. */
   subject: string
@@ -28,7 +28,7 @@ export interface FinishedRun {
   read(name: string): Promise<string>
 }
 
-/** Result of one run. Times are in ms on the clock of this process. */
+/** The result of one run. Times are in ms on the clock of this process. */
 export interface Trace {
   started: number
   ended: number
@@ -37,7 +37,7 @@ export interface Trace {
   peakBytes: number
 }
 
-/** Error of a run that failed or did not do the work. The message fits on one line. */
+/** The error of a run that failed or did not do the work. The message fits on one line. */
 export class RunError extends Error {
   override name = "RunError"
 }

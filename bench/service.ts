@@ -12,7 +12,7 @@ export interface Service extends AsyncDisposable {
   prompt(session: string, text: string): Promise<void>
   /** Resolves when the session has finished the prompts that it accepted. */
   idle(session: string): Promise<void>
-  /** Follows a session with a connection of its own, if the service has a stream per session. */
+  /** Follows a session, with a separate connection if the service has a stream per session. */
   follow(session: string, listener: SessionListener): Promise<() => void>
   /** Returns the resident memory of the server process in bytes. */
   memory(): number
@@ -22,15 +22,18 @@ export interface Service extends AsyncDisposable {
 
 /** Receives the events of one session. */
 export interface SessionListener {
-  /** Streamed text. */
+  /** Called with streamed text. */
   onDelta(text: string): void
-  /** Number of an event, if it has one. The numbers of a session increase. */
+  /** Called with the number of each event that has a number. The numbers of a session increase. */
   onNumber?(seq: number): void
-  /** End of a run. */
+  /** Called at the end of a run. */
   onEnd(): void
 }
 
-/** A process and the first line of its output that `find` accepts. */
+/**
+ * Starts a process and waits for the first line of its output for which `find` returns a value. Throws if the process
+ * ends before.
+ */
 export async function startProcess<T>(
   command: string,
   args: readonly string[],

@@ -2,7 +2,7 @@ import type { ScriptedCall } from "../src/testing/reply.ts"
 import type { WireFormat } from "../src/testing/wire-format.ts"
 import type { Service } from "./service.ts"
 
-/** Directories and model server of one run. */
+/** The directories and the model server of one run. */
 export interface Place {
   /** Project directory. */
   directory: string
@@ -28,7 +28,7 @@ export interface Tools {
   write(path: string, content: string): ScriptedCall
 }
 
-/** Program to measure. */
+/** A program to measure. */
 export interface Subject {
   name: string
   launch(place: Place): Launch

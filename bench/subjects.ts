@@ -8,7 +8,7 @@ const tools: Tools = {
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
 }
 
-/** Bare fetch loop that ratios refer to. */
+/** The bare fetch loop that ratios refer to. */
 export const floor: Subject = {
   name: "floor",
   tools,
@@ -16,7 +16,7 @@ export const floor: Subject = {
   about: () => node("bare.mjs"),
 }
 
-/** Stream parser of the provider package alone. */
+/** The stream parser of the provider package, without an engine. */
 export const doStream: Subject = {
   name: "doStream",
   tools,

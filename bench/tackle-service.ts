@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { cpuMsOf, createHttpClient, memoryOf, type Service, startProcess, stopProcess } from "./service.ts"
 
 /**
- * Starts `tackle serve` with a model at `url`. `command` is the path of `bin/tackle`. `home` is the project and keeps the
- * data.
+ * Starts `tackle serve` with a model at `url`. `command` is the path of `bin/tackle`. `home` is the project and
+ * contains the data directory.
  */
 export async function startTackleService(
   command: string,

@@ -2,7 +2,8 @@ import { indentOf } from "../../src/tools/edit/text.ts"
 import { type ChangedLine, linesOf, type Random, type RealEdit } from "./edits.ts"
 
 /**
- * Edit as a model requests it, with the expected text of the file. If `expected` is absent, the edit must be refused.
+ * An edit as a model requests it, with the expected text of the file. If `expected` is undefined, the edit must be
+ * refused.
  */
 export interface BentEdit {
   kind: string
@@ -13,7 +14,7 @@ export interface BentEdit {
   expected: string | undefined
 }
 
-/** Edit before it is bent. Lines in all texts end with `\n`. */
+/** An edit before it is bent. Lines in all texts end with `\n`. */
 export interface Draft {
   edit: RealEdit
   random: Random
@@ -141,7 +142,8 @@ const maxStep = 8
 
 /**
  * Returns whether the brackets of the new lines determine their indentation. Lines must go deeper only after an opening
- * bracket, by a step of the file, and back before a closing bracket. Synthetic edits often do not.
+ * bracket, by a step of the file, and back before a closing bracket. Synthetic edits often do not meet these
+ * conditions.
  */
 export function tellsIndents(edit: RealEdit): boolean {
   const lines = linesOf(edit, "new").filter((line) => line.trim() !== "")
@@ -155,7 +157,10 @@ export function tellsIndents(edit: RealEdit): boolean {
   )
 }
 
-/** Returns how much deeper lines are than the opening brackets before them. */
+/**
+ * Returns the number of columns by which lines are deeper than the preceding lines, if those end with an opening
+ * bracket.
+ */
 function stepsInto(lines: readonly string[]): number[] {
   return lines.slice(1).flatMap((line, index) => {
     const step = indentOf(line).length - indentOf(lines[index] ?? "").length

@@ -5,7 +5,7 @@ import { structuredPatch } from "diff"
 import { indentUnit } from "../../src/tools/edit/indentation.ts"
 import { indentOf, splitLines } from "../../src/tools/edit/text.ts"
 
-/** Seeded pseudorandom number generator. */
+/** A seeded pseudorandom number generator. */
 export interface Random {
   /** Returns an integer from 0 to `limit - 1`. */
   below(limit: number): number
@@ -32,16 +32,15 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** Line of a change, without its line ending. */
+/** A line of a change, without its line ending. */
 export interface ChangedLine {
   kind: "kept" | "old" | "new"
   text: string
 }
 
 /**
- * One change to a file, with context lines. The file is `before`, the kept and old lines, and `after`. Each line ends with
- * `
-`, except perhaps the last.
+ * One change to a file, with context lines. The file consists of `before`, the kept and old lines, and `after`. Each
+ * line of `before` and `after` ends with a line break, except possibly the last line of the file.
  */
 export interface RealEdit {
   path: string
@@ -104,7 +103,10 @@ function editsBetween(path: string, before: string, after: string, random: Rando
   return usable ? realEdits(path, before, after, random) : []
 }
 
-/** Error codes that mean there is no file. A package directory may be named like a file, such as `decimal.js`. */
+/**
+ * Error codes that mean that the path is not a file. A package directory may be named like a file, such as
+ * `decimal.js`.
+ */
 const nothingToRead: ReadonlySet<string> = new Set(["ENOENT", "EISDIR"])
 
 /** Returns the text of a file. Returns undefined if the file is missing or not UTF-8. */

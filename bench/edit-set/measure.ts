@@ -5,8 +5,8 @@ import type { BentEdit } from "./draft.ts"
 import { createRandom, type Random, type RealEdit } from "./edits.ts"
 
 /**
- * Result of an edit. `right` means the expected text, or the refusal of an edit that must be refused. `wrong` means any
- * other text.
+ * The result of an edit. `right` means the expected text, or the refusal of an edit that must be refused. `wrong` means
+ * any other text.
  */
 export type Verdict = "right" | "refused" | "wrong"
 

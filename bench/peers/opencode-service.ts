@@ -44,7 +44,7 @@ export async function startOpenCodeService(
     return () => known.delete(listener)
   }
 
-  /** Ends of the runs of the sessions that work. */
+  /** For each running session, a promise that resolves when the run ends. */
   const ends = new Map<string, Promise<void>>()
 
   return {

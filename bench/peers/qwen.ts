@@ -6,7 +6,7 @@ export const qwen: Peer = {
   subject: (program) => ({
     name: "qwen",
     launcher: true,
-    // A second conversation, about memory, has tools too, but no `agent` tool.
+    // A second conversation, about memory, also has tools, but no `agent` tool.
     turn: (body) => (toolNames(body).includes("agent") ? chatTurn(body) : undefined),
     tools: {
       read: (file_path) => ({ name: "read_file", arguments: { file_path } }),

@@ -35,7 +35,7 @@ export const outputRow: Row = {
         target: {
           kind: "figure",
           limit: 900 * (await bench.slowness()) + onDisk,
-          note: "0.9 s on the machine of the targets, and the time of this disk for the bytes alone, beside each run",
+          note: "0.9 s on the reference machine, plus the time that this disk takes to write the bytes, measured beside each run",
         },
       }),
       line({

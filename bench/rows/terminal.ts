@@ -11,7 +11,7 @@ import type { Launch, Place, Subject } from "../subject.ts"
 
 /** Each of these streamed answers has 1,000 updates. */
 const pace = { count: 1_000, everyMs: 5 }
-/** With few keys, a single delay by the machine would be the percentile. */
+/** With fewer keys, a single delay of the machine would determine the percentile. */
 const keyCount = 250
 const keyIntervalMs = 14
 

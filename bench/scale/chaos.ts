@@ -23,7 +23,7 @@ export interface Chaos {
   takeovers: number[]
   /** Turns whose command ran twice, never ran although it is marked as completed, or is missing. */
   effects: string[]
-  /** Sessions whose client has another history than the store. */
+  /** Sessions whose history in the client differs from the history in the store. */
   histories: string[]
 }
 
@@ -65,7 +65,7 @@ export async function measureChaos({
     working.catch(() => {})
     const failures = await breakThings(cluster, model.continued, () => isDone)
     await working
-    // The clients receive the last changes.
+    // Wait until the clients have received the last changes.
     await delay(2000)
     const result: Chaos = {
       ...{ sessions: sessionCount, turns, ...failures },
@@ -88,7 +88,7 @@ export async function measureChaos({
   }
 }
 
-/** Causes failures until `isDone`. `continued` has the time at which each session was continued last. */
+/** Causes failures until `isDone`. `continued` contains the time at which each session was last continued. */
 async function breakThings(
   cluster: Cluster,
   continued: ReadonlyMap<string, number>,
@@ -99,9 +99,10 @@ async function breakThings(
     await delay(2000)
     if (isDone()) break
     const [victim] = cluster.workers.splice(Math.floor(Math.random() * cluster.workers.length), 1)
-    if (!victim) throw new Error("There is no worker.")
+    if (!victim) throw new Error("No worker is running.")
     if (round % 5 === 3) {
-      // Longer than its lease. Another worker takes over, and this one must not write when it continues.
+      // The worker stops for longer than its lease. Another worker takes over, and the stopped worker must not write
+      // when it continues.
       victim.child.kill("SIGSTOP")
       result.stops += 1
       await delay(4500)
@@ -125,14 +126,14 @@ async function breakThings(
     await victim.end("SIGKILL")
     result.kills += 1
     await replaced
-    // Of the sessions that the next worker continued since.
+    // Count the sessions that other workers have continued since the kill.
     await delay(3000)
     for (const time of continued.values()) if (time > at) result.takeovers.push(time - at)
   }
   return result
 }
 
-/** Keeps the parts of a session as a client sees them. */
+/** Collects the parts of a session as a client sees them. */
 function followParts(session: ScaleSession): Map<string, Part> {
   const parts = new Map<string, Part>()
   session.onEvent((event: SessionEvent) => {

@@ -17,9 +17,9 @@ a bash and an answer.
   --turns 20              turns of each session
   --concurrency N         sessions that a worker runs at once; default: all
   --rate N                prompts per second of all sessions together; default: as many as possible
-  --chaos                 instead, kill a worker every 2 seconds, stop workers for longer than their lease, crash
-                          PostgreSQL once and cut all connections once, and compare effects and histories.
-                          The first numbers of the options apply. The exit code is 1 if a guarantee is broken
+  --chaos                 do not measure: kill a worker every 2 seconds, stop workers for longer than their lease,
+                          crash PostgreSQL once, cut all connections once, and compare effects and histories.
+                          Uses the first number of each option. The exit code is 1 if a guarantee is broken
   --tackle FILE           the command to measure; default: bin/tackle
 
 Results are added to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
@@ -94,7 +94,7 @@ function printChaos({ effects, histories, takeovers, ...chaos }: Chaos): void {
   process.stdout.write(`${counts.join(", ")}, longest takeover ${longest}\n`)
   for (const problem of effects) process.stdout.write(`wrong effect: ${problem}\n`)
   for (const name of histories)
-    process.stdout.write(`the client of ${name} has another history than the store\n`)
+    process.stdout.write(`the history of ${name} in the client differs from the history in the store\n`)
   if (effects.length + histories.length > 0) process.exitCode = 1
 }
 

@@ -12,7 +12,10 @@ export interface ScaleModel extends ModelServer {
 
 const thinkMs = 20
 
-/** Number of deltas of an answer, the time in milliseconds between two, and the characters of each. */
+/**
+ * Number of deltas of an answer, the time in milliseconds between two deltas, and the number of characters of each
+ * delta.
+ */
 export const deltas = { count: 10, everyMs: 20, size: 5 }
 
 /** Starts the model. A prompt has the form `<session> <turn>`. The command appends the turn to `effects/<session>`. */

@@ -23,7 +23,7 @@ export interface ProcessorUse extends ProcessorTime {
 /** Clock ticks per second on Linux. */
 const ticks = 100
 
-/** Starts to measure. Returns a function that returns the use since then. */
+/** Starts to measure. Returns a function that returns the processor time used since the start. */
 export function watchProcessor(): () => ProcessorUse {
   const [before, machine, started] = [readTimes(), readBusy(), performance.now()]
   return () => {
@@ -56,7 +56,7 @@ function readTimes(): ProcessorTime {
   for (const { pid, command, own, ended } of all) {
     if (!isOwn(pid)) continue
     if (pid === process.pid) times.bench += own
-    // The postmaster has waited for the processes of closed connections.
+    // The postmaster's time for ended processes includes the processes of closed connections.
     else if (/postgres/.test(command)) times.database += own + ended
     else if (/\0worker\0/.test(command)) {
       times.workers += own

@@ -13,7 +13,10 @@ export interface ScaleSession {
   close(): void
 }
 
-/** Time in milliseconds after which a turn does not wait for the event of its end, which is not stored. */
+/**
+ * Time in milliseconds after which a turn no longer waits for the event of its end. This event is not stored, so a
+ * client can miss it.
+ */
 const silentMs = 10_000
 
 /** Creates a session and follows it. */
@@ -41,7 +44,7 @@ export async function openSession(client: TackleClient, name: string): Promise<S
       })
       await Promise.race([completed.promise, late])
       clearTimeout(timer)
-      // Also after the event: its run may have been interrupted, so that another worker continues it.
+      // Waits even after the event, because another worker may continue an interrupted run.
       await session.wait()
     },
     onEvent: (listener) => void listeners.push(listener),

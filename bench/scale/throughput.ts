@@ -16,13 +16,13 @@ export interface Throughput {
   /** Prompts per second of all sessions together. Default: each session sends its next prompt at once. */
   rate?: number
   turnsPerSecond: number
-  /** From the sending of a prompt to the first model request, while all sessions have a prompt. */
+  /** Time from the sending of a prompt to the first model request, while all sessions have a prompt. */
   firstRequestP50: number
   firstRequestP99: number
-  /** From a delta of the model to the client of a server, through a worker. */
+  /** Time from the sending of a delta by the model to its arrival at the client of a server. */
   lagP50: number
   lagP99: number
-  /** Transactions that wrote, including jobs, leases and streamed text. */
+  /** Number of write transactions, including those for jobs, leases and streamed text. */
   commitsPerTurn: number
   workerBytesPerSession: number
   processor: ProcessorUse
@@ -42,7 +42,7 @@ export async function measureThroughput(options: {
   const cluster = await startCluster({
     command,
     modelUrl: model.url,
-    // A server has up to 500 requests at once per token.
+    // A server accepts up to 500 requests at once per token.
     servers: Math.ceil(count / 400),
     workers,
     concurrency: options.concurrency ?? Math.ceil(count / workers),
