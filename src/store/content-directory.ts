@@ -13,8 +13,8 @@ import {
 } from "./content-store.ts"
 
 /**
- * Opens the store in the directory `root`, which only the user can read. Creates the directory when the first content
- * is stored.
+ * Opens the content store in the directory `root`, which only the user can read. Creates the directory when the first
+ * content is stored.
  */
 export function createContentDirectory(
   root: string,

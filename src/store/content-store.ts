@@ -11,7 +11,9 @@ export interface ContentLimits {
   days: number
 }
 
-/** Default limits. Half a gigabyte holds thousands of turns. The contents are kept for a week, like full outputs. */
+/**
+ * Default limits. Half a gigabyte is enough for thousands of turns. Contents are kept for a week, like full outputs.
+ */
 export const defaultContentLimits: ContentLimits = {
   fileBytes: 16 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
@@ -49,12 +51,12 @@ export function hashOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex")
 }
 
-/** Returns true if the text can be the hash of a content. Other text must not become part of a path. */
+/** Returns true if the text has the form of a hash. Other text must not become part of a path. */
 export function isHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text)
 }
 
-/** A stored content and its last use in milliseconds since the epoch. */
+/** A stored file content. `usedAt` is the time of its last use in milliseconds since the epoch. */
 export interface StoredContent {
   name: string
   size: number

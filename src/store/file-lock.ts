@@ -6,8 +6,8 @@ import { setTimeout as delay } from "node:timers/promises"
 import { errorMessage, TackleError } from "../util/errors.ts"
 
 /**
- * SQLite is not imported statically, so that an older version of Node can load this module and report that it is too
- * old.
+ * SQLite is not imported statically, so that a version of Node without SQLite can load this module and report that the
+ * version is too old.
  */
 const sqlite = process.getBuiltinModule("node:sqlite")
 

@@ -93,7 +93,7 @@ interface Group {
   sessions: Set<string>
 }
 
-/** A change as values of columns. The kind determines the meaning of `place`, `time` and `state`. */
+/** A change as column values. The kind determines the meaning of `place`, `time` and `state`. */
 interface EncodedChange {
   kind: Change["kind"]
   /** Session whose last number the change advances. Undefined for grants. */
@@ -214,7 +214,7 @@ export function createPostgresWriter(
 
   /**
    * Writes changes in one transaction with the statements of `also`. The transaction locks the sessions, so the server
-   * ends it if this process is paused in between.
+   * ends the transaction if this process sends no statement for two seconds.
    */
   function writeWithOthers(writes: readonly Waiting[]) {
     return lasting(() =>

@@ -11,7 +11,7 @@ export type Row = QueryResultRow
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
 
 /**
- * An open database whose tables have the newest version. If the database fails, its functions throw {@link StoreError}.
+ * An open database whose tables have the newest version. The functions throw {@link StoreError} if the database fails.
  */
 export interface PostgresConnection {
   /** The schema that contains Tackle's tables, as a quoted identifier. */
@@ -72,7 +72,8 @@ export async function openPostgresConnection(options: ConnectionOptions): Promis
 
 /**
  * Creates the schema and migrates its tables to the newest version, in one transaction. Returns the versions before and
- * after. Throws {@link StoreError} and changes nothing if the schema belongs to another program or a newer Tackle.
+ * after. Throws {@link StoreError} and changes nothing if the schema belongs to another program or to a newer version
+ * of Tackle.
  */
 export async function migrateSchema(options: ConnectionOptions): Promise<{ before: number; after: number }> {
   const connection = await connect(options)
@@ -135,7 +136,7 @@ async function readVersion(query: Query, name: string): Promise<number> {
 function assertKnownVersion(version: number, options: ConnectionOptions): void {
   if (version <= postgresMigrations.length) return
   throw new StoreError(
-    `${describe(options)} has tables of version ${version}; this version of Tackle supports up to version ` +
+    `Tackle's tables in ${describe(options)} have version ${version}; this version of Tackle supports up to version ` +
       `${postgresMigrations.length}. Update Tackle, or use another database. Nothing was changed.`,
   )
 }
@@ -147,7 +148,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     application_name: "tackle",
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
-    // The server disappeared without closing the connection.
+    // Detects a server that disappeared without closing the connection.
     query_timeout: 60_000,
   }
   const pool = new pg.Pool({ ...config, max: options.connections, allowExitOnIdle: true })
@@ -226,8 +227,8 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
 }
 
 /**
- * Runs `work`. While it fails because the server cannot be reached, runs it again, for up to `retryMs` milliseconds.
- * Then throws {@link StoreUnreachableError}. Throws {@link StoreError} for other errors.
+ * Runs `work`, and repeats it for up to `retryMs` milliseconds while the server cannot be reached. After that time,
+ * throws {@link StoreUnreachableError}. Throws {@link StoreError} for other errors.
  */
 export async function whileLost<T>(
   work: () => Promise<T>,

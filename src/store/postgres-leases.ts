@@ -10,7 +10,7 @@ import { TenantLimitError } from "./tenants.ts"
 
 /**
  * The leases of a store. A lease expires after its time to live, measured by the server's clock, unless this process
- * renews it. Every third of that time, one statement renews all leases of this process.
+ * renews it. One statement renews all leases of this process, at intervals of a third of that time.
  */
 export interface PostgresLeases {
   /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
@@ -27,7 +27,7 @@ export interface PostgresLeases {
    * the lease. If `settle` rejects, the lease expires again.
    */
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
-  /** Fires the `lost` signal of a lease that another holder has replaced. */
+  /** Aborts the `lost` signal of a lease that another holder has replaced. */
   lost(lease: Lease): void
   /** Stops renewing leases. Leases that are still held expire. */
   end(): void
@@ -93,7 +93,7 @@ export function createPostgresLeases(
       const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
       for (const epoch of epochs) if (!renewed.has(epoch)) drop(epoch)?.abort()
     } catch {
-      // If a lease is lost in the meantime, its run ends at its next write.
+      // If a lease is lost in the meantime, the run ends at its next write.
     }
     isRenewing = false
   }

@@ -26,7 +26,7 @@ export interface PostgresReader {
   sessionsWithInputs(): Promise<string[]>
 }
 
-/** Creates a reader. */
+/** Creates a reader for the tables of an open database. */
 export function createPostgresReader({ query, schema }: PostgresConnection): PostgresReader {
   const changesOf = (kind: string, table: string, owner = "session_id") =>
     `SELECT '${kind}' AS kind, seq, data FROM ${schema}.${table} WHERE ${owner} = $1 AND seq > $2 AND EXISTS (SELECT FROM changed)`

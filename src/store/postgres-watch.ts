@@ -12,15 +12,15 @@ const maxPauseMs = 5_000
 /** Interval in milliseconds at which the connection is checked, because a lost connection may go unnoticed. */
 const checkMs = 5_000
 
-/** Callbacks of a listener: one receives texts, the other is called when texts can arrive. */
+/** Callbacks of a listener. `onText` receives texts. `onConnected` is called when texts can arrive. */
 interface Receiver {
   onText(text: string): void
   onConnected(): void
 }
 
 /**
- * Watches for commits of other processes with LISTEN, on one connection for all listeners. After reconnecting, calls
- * all listeners, because notifications may have been missed.
+ * Creates a watcher that reports commits of other processes. Uses LISTEN on one connection for all listeners. After
+ * reconnecting, calls all listeners, because notifications may have been missed.
  */
 export function createPostgresWatcher({
   createClient,

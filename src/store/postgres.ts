@@ -22,8 +22,8 @@ export interface PostgresStoreOptions {
   /** Maximum time in milliseconds that an operation waits for a server that does not answer. Default: 10,000. */
   retryMs?: number
   /**
-   * Time in milliseconds after which the lease of a stopped process expires. The lease is renewed every third of that
-   * time. Default: 3000.
+   * Time in milliseconds after which the lease of a stopped process expires. A running process renews its leases at
+   * intervals of a third of this time. Default: 3000.
    */
   leaseMs?: number
 }

@@ -123,7 +123,7 @@ function matches(each: string, words: readonly string[]): number[] {
   )
 }
 
-/** Returns the match of a search hit for a list of sessions. */
+/** Converts a search hit to the match that a list of sessions shows. */
 export function matchOf({ text, messageID, role }: SearchHit, query: string): SessionMatch {
   return { ...excerptOf(text, query), ...(messageID !== undefined && { messageID, role }) }
 }
@@ -132,7 +132,10 @@ export function matchOf({ text, messageID, role }: SearchHit, query: string): Se
 const leadLength = 50
 const excerptLength = 160
 
-/** Returns the part of a text around the first word of a query, or the beginning of the text. */
+/**
+ * Returns an excerpt of a text around the first match of a query, and the positions of the matches in the excerpt.
+ * Without a match, the excerpt is the beginning of the text.
+ */
 export function excerptOf(text: string, query: string): Pick<SessionMatch, "excerpt" | "marks"> {
   const words = queryWords(query)
   const found = [...text.matchAll(word)]

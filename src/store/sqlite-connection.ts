@@ -7,8 +7,8 @@ import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError, StoreRemovedError } from "./store.ts"
 
 /**
- * SQLite is not imported statically, so that an older version of Node can load this module and report that it is too
- * old.
+ * SQLite is not imported statically, so that a version of Node without SQLite can load this module and report that the
+ * version is too old.
  */
 const sqlite = process.getBuiltinModule("node:sqlite")
 
@@ -38,7 +38,8 @@ export interface SqliteConnection {
 
 /**
  * Opens or creates the file and migrates its tables. `busyMs` is the maximum wait for other processes, in milliseconds.
- * Throws {@link StoreError} and leaves the file unchanged if it is not a Tackle database.
+ * Throws {@link StoreError} and leaves the file unchanged if the file is not a Tackle database, or was written by a
+ * newer version of Tackle.
  */
 export function openConnection(path: string, busyMs: number): SqliteConnection {
   createFile(path)
@@ -68,9 +69,9 @@ export function openMemoryConnection(): SqliteConnection {
 }
 
 /**
- * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, this opens only the main
+ * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, opens only the main
  * file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason. Throws
- * {@link StoreError} if the file needs a migration.
+ * {@link StoreError} if the file is not a Tackle database of the current version.
  */
 export function openReadOnlyConnection(
   path: string,

@@ -24,7 +24,7 @@ export interface SqliteReader {
   sessionsWithInputs(): string[]
 }
 
-/** Creates a reader. Throws if the tables do not have the newest version. */
+/** Creates a reader and prepares its statements. Throws if the tables do not have the newest version. */
 export function createReader(database: DatabaseSync): SqliteReader {
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),

@@ -61,13 +61,13 @@ export interface CurrentInputs {
   pending: Input[]
   /** The input with the requested id, in any state. */
   named: Input | undefined
-  /** Holder of the session's lease, whether or not it is alive. */
+  /** Holder of the session's lease, whether or not the holder is alive. */
   holder: LeaseHolder | undefined
 }
 
 /**
  * A change outside the history of a session: a request was stored or answered, the lease was released, or its holder
- * was asked to stop. A listener that receives undefined must assume that any of these happened.
+ * was asked to stop. A listener that receives undefined must assume that any of these changes has happened.
  */
 export interface ControlChange {
   sessionID: string
@@ -106,7 +106,8 @@ export interface CommitOptions {
 }
 
 /**
- * Runs one statement in the transaction of a write, so that both take effect or neither does. Returns its rows.
+ * Runs one statement in the transaction of a write and returns its rows. The statement and the write take effect
+ * together or not at all.
  */
 export type TransactionQuery = (
   text: string,
@@ -122,7 +123,7 @@ export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   also?(query?: TransactionQuery): Promise<void>
 }
 
-/** Messages between engines. They are not stored, and are lost while a receiver is not connected. */
+/** Sends messages between engines. Messages are not stored, and are lost if the receiver is not connected. */
 export interface Mail {
   /**
    * Sends ASCII texts of up to 7,900 characters each to the engines that listen to an address. The texts arrive in
@@ -166,7 +167,7 @@ export interface Lease {
   holder: LeaseHolder
   /** Number of the lease. A later lease of the session has another number or another holder. */
   epoch: number
-  /** Fires when the lease is lost. Absent in stores whose leases last as long as the process. */
+  /** Aborts when the lease is lost. Absent in stores whose leases last as long as the process. */
   lost?: AbortSignal
 }
 
@@ -270,14 +271,14 @@ export interface Store {
    */
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
-   * Calls the listener after another engine has changed the store. May also call it without a change. `sessionIDs`
+   * Calls the listener after another engine has changed the store, and possibly also without a change. `sessionIDs`
    * contains the changed sessions, or is undefined if any session may have changed. With SQLite, the delay is at most
    * 200 ms. Returns a function that ends the watch.
    */
   watch(listener: (sessionIDs?: ReadonlySet<string>) => void): () => void
   /**
-   * Calls the listener after a {@link ControlChange} by any engine, including one that shares this store object. May
-   * also call it without a change. With SQLite, the delay is at most 200 ms. The end of a killed process is not
+   * Calls the listener after a {@link ControlChange} by any engine, including one that shares this store object, and
+   * possibly also without a change. With SQLite, the delay is at most 200 ms. The end of a killed process is not
    * reported. Returns a function that ends the watch.
    */
   watchControl(listener: (change?: ControlChange) => void): () => void
@@ -285,7 +286,7 @@ export interface Store {
    * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
    * `decide` throws, nothing is stored. Calls `decide` again if the inputs change in the meantime. A new input with
    * `seq` 0 receives the number of this change. Returns the stored inputs with their sequence numbers. Throws {@link
-   * LeaseLostError} if the lease of the options has ended, and {@link StoreError} if the session does not exist.
+   * LeaseLostError} if `options.lease` has ended, and {@link StoreError} if the session does not exist.
    */
   updateInputs(
     sessionID: string,
@@ -330,7 +331,7 @@ export interface Store {
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the
-   * changes from `settle` and ends the lease. If this fails, the lease stays, and the next call tries again. If a
+   * changes from `settle` and ends the lease. If this fails, the lease is kept, and the next call tries again. If a
    * session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases have ended.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
@@ -354,7 +355,7 @@ export interface Store {
   stop(sessionID: string): Promise<Lease | undefined>
   /** Returns true if the lease has not ended and its holder was asked to stop. */
   isStopping(lease: Lease): Promise<boolean>
-  /** Stores a request that waits for the user. Throws {@link LeaseLostError} if its lease has ended. */
+  /** Stores a request that waits for the user. Throws {@link LeaseLostError} if the lease has ended. */
   openRequest(request: StoredRequest, lease: Lease): Promise<void>
   /** Returns the unanswered requests whose lease has not ended and whose holder is alive, oldest first. */
   requests(): Promise<StoredRequest[]>

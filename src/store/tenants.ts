@@ -1,5 +1,6 @@
 import { TackleError } from "../util/errors.ts"
 import { dayMs } from "../util/sweep.ts"
+import { counted } from "../util/words.ts"
 
 /** Limits of one tenant across all processes that share a store. An absent limit does not apply. */
 export interface TenantLimits {
@@ -13,7 +14,7 @@ export interface TenantLimits {
   queued?: number
 }
 
-/** Current usage of a tenant. `tokens` and `cost` count one day. */
+/** Current usage of a tenant. `tokens` and `cost` are the totals of one day. */
 export interface TenantUsage {
   /** Number of sessions that engines are running, except sessions of subagents. */
   running: number
@@ -50,8 +51,8 @@ export class TenantLimitError extends TackleError {
   constructor(tenant: string, limit: keyof TenantLimits, maximum: number, now: number = Date.now()) {
     const isDaily = limit === "tokensPerDay" || limit === "costPerDay"
     const problem = {
-      sessions: `already runs ${maximum} sessions`,
-      queued: `already has ${maximum} waiting inputs`,
+      sessions: `already runs ${counted(maximum, "session")}`,
+      queued: `already has ${counted(maximum, "waiting input")}`,
       tokensPerDay: `has used all ${maximum} of today's tokens`,
       costPerDay: `has spent today's budget of $${maximum}`,
     }[limit]
