@@ -70,7 +70,7 @@ export function checkArchive(value: unknown): Archive {
     if (sessions.has(id))
       throw misfit([...place, "session", "id"], `The archive contains two sessions with the id ${id}.`)
     if (index > 0 && !sessions.has(parentID ?? ""))
-      throw misfit([...place, "session", "parentID"], `Session ${id} comes before its parent.`)
+      throw misfit([...place, "session", "parentID"], `The parent of session ${id} does not come before it.`)
     sessions.add(id)
     checkRecord(record, place)
   }
@@ -155,7 +155,7 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
   ["mime", /^(?:application|audio|image|text|video)\/[\w.+-]{1,60}$/],
 ])
 
-/** Keys whose values, including names and numbers, come from a model, a tool or a provider. */
+/** Keys whose values come from a model, a tool or a provider, including the field names and numbers in these values. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
 /** Keys of values that name local files, machines and tenants. These values are removed. */
@@ -170,7 +170,8 @@ export function sanitizeArchive(archive: Archive): Archive {
 }
 
 /**
- * Like {@link sanitizeArchive}, but for one part of an archive: a session, a message with its parts, or a to-do list.
+ * Like {@link sanitizeArchive}, but for one element of an archive: a session, a message with its parts, or a to-do
+ * list.
  */
 export function sanitize(value: unknown, key = ""): unknown {
   if (typeof value === "string") return structural.get(key)?.test(value) ? value : lengthOf(value)

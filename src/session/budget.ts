@@ -4,7 +4,7 @@ import type { MessageError } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** Limits of one prompt, including its subagents. */
+/** Limits of one prompt. `maxTokens` and `maxCost` include its subagents. */
 export interface Budget {
   /** Maximum number of model steps, excluding steps of subagents. At least 1. */
   maxSteps: number
@@ -18,7 +18,7 @@ export interface Budget {
 export interface SharedBudget {
   /** Records the usage of the subagent's prompt so far. Called before each step. */
   used(usage: Usage): void
-  /** Returns the reason why the budget is exhausted, or undefined. */
+  /** Returns the limit that is exhausted, or undefined if no limit is exhausted. */
   limit(): MessageError | undefined
 }
 
@@ -36,7 +36,7 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
   return undefined
 }
 
-/** Returns the message of a run that reached its step limit. */
+/** Returns the error of a run that reached its step limit. */
 export function stepsMessage(steps: number): MessageError {
   return stopped(
     `it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or the agent's "steps" setting)`,
@@ -122,7 +122,7 @@ export interface Spending {
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns the limit that is exhausted, or undefined. */
+  /** Returns the limit that is exhausted, or undefined if no limit is exhausted. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void

@@ -25,7 +25,7 @@ export interface CommandConfig {
   model?: string | undefined
   /** Whether the agent runs as a subagent. Default: true if the mode of the agent is `subagent`. */
   subtask?: boolean | undefined
-  /** Tells the user which arguments the command expects. */
+  /** Text that shows the user which arguments the command expects. */
   argument_hint?: string | undefined
 }
 
@@ -34,8 +34,8 @@ export interface Command extends CommandConfig {
   name: string
   /**
    * Where the command comes from. Undefined for a command that a config, a file or a plugin defines. `skill`: the
-   * command loads the skill with this name, and the rules of the session apply. `mcp`: an MCP server wrote `template`,
-   * which is used verbatim. Commands with an origin have no placeholders.
+   * command loads the skill with this name, if the permission rules of the session allow it. `mcp`: an MCP server wrote
+   * `template`, which is used verbatim. Commands with an origin have no placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -60,8 +60,8 @@ export function listCommands(
 }
 
 /**
- * Returns the command that text such as `/name arguments` calls. Any other text, including a path such as `/etc/hosts`,
- * is plain text. For plain text, `near` is the most similar command name, if any. In names, `/` is equivalent to `:`.
+ * Returns the command that a text such as `/name arguments` calls. If the text calls no known command, it is plain
+ * text: the result contains only the most similar command name as `near`, if any. In names, `/` is equivalent to `:`.
  */
 export function findCommand(
   text: string,
@@ -177,9 +177,9 @@ export function promptOwner(
 }
 
 /**
- * Records in the session which agent and model to restore after the prompt. The prompt and this record are stored
- * together, so that a killed process loses neither. With `keepModel`, does not restore the model, because the user
- * named it for the prompt.
+ * Returns the session with a record of the agent and model to restore after the prompt. The prompt and this record are
+ * stored together, so that a killed process loses neither. With `keepModel`, the record does not include the model,
+ * because the user chose the model for this and later prompts.
  */
 export function lend(
   session: Session,
@@ -196,8 +196,8 @@ export function lend(
 }
 
 /**
- * Returns the session with the agent and model that it had before the prompt. Keeps the current agent if it was
- * changed in the meantime.
+ * Returns the session with the agent and model that it had before the prompt. Keeps the current agent if the agent was
+ * changed during the prompt.
  */
 export function givenBack(session: Session): Session {
   const { lent, model, ...rest } = session
@@ -252,7 +252,7 @@ export interface WantedCall {
   input: Record<string, unknown>
 }
 
-/** Returns the call that a piece of a template requires, or an empty list. */
+/** Returns a list with the call that a piece of a template requires. The list is empty if no call is required. */
 export function pieceCall(piece: TemplatePiece, commandName: string): WantedCall[] {
   switch (piece.kind) {
     case "shell": {
@@ -306,7 +306,7 @@ export function shownOutput(state: ToolStateCompleted | ToolStateError): string 
 }
 
 /**
- * Matches the last line of the `bash` output of a successful command. The prompt does not contain this line, because it
- * shows an exit code only for a failed command.
+ * Matches the last line of the `bash` output of a successful command. This line is removed, because a prompt shows only
+ * the exit codes of failed commands.
  */
 const succeeded = /\n\[exit code 0 · [^\]\n]*\]$/

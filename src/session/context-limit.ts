@@ -19,7 +19,7 @@ export interface ContextLimit {
 /** Maximum number of consecutive rejected steps that trigger a compaction. */
 const maxInRow = 2
 
-/** Creates the context limit of a run. After `compact` fails once, it is not called again. */
+/** Creates the context limit of a run. `compact` is not called again after it fails once. */
 export function createContextLimit({
   history,
   info,

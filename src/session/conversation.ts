@@ -25,7 +25,7 @@ export interface Conversation {
    */
   lease?: Lease
   readonly recorder: Recorder
-  /** Texts from the user that wait for delivery. */
+  /** The inputs of the session that wait for delivery. */
   readonly inputs: InputQueue
   /** Files that the calls of the session have read and written. */
   readonly files: ListableFileTracker

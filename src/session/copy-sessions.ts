@@ -1,6 +1,7 @@
 import type { Session } from "../schema/session.ts"
 import type { Change, LeaseHolder, SequencedChange, Store } from "../store/store.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
+import { counted } from "../util/words.ts"
 import { SessionHeldError, withLease } from "./lease.ts"
 
 /** A session and the result of copying it. */
@@ -11,7 +12,7 @@ export interface CopiedSession {
    * - `unchanged`: the target already had the same session.
    * - `newer`: the target has a newer version, which was kept.
    * - `held`: a running engine uses the session in the source or the target.
-   * - `failed`: the session cannot be read, or differs after copying.
+   * - `failed`: the session cannot be read or written, or differs after copying.
    */
   outcome: "copied" | "unchanged" | "newer" | "held" | "failed"
   /** Reason why the outcome is `failed`. */
@@ -23,8 +24,9 @@ const batchSize = 200
 
 /**
  * Copies all sessions with their inputs, and the grants of their projects, to another store. Compares each session
- * after copying. Can be repeated: skips sessions that are already equal, and completes sessions that an interrupted
- * copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data directory.
+ * after copying, and yields its result. Can be repeated: skips sessions that are already equal, and completes sessions
+ * that an interrupted copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data
+ * directory.
  */
 export async function* copySessions(
   { from, to }: { from: Store; to: Store },
@@ -67,7 +69,7 @@ async function copySession(
     const different = await missing(source, to, sessionID)
     if (different.length > 0)
       throw new TackleError(
-        `${different.length} objects of session ${sessionID} differ after copying. Run the import again.`,
+        `Session ${sessionID} differs in ${counted(different.length, "object")} after copying. Run the import again.`,
         { code: "database.import", recoverable: false },
       )
     return "copied"
@@ -82,7 +84,7 @@ async function copyGrants(
   await to.commit(grants.map((grant) => ({ kind: "grant", grant })))
 }
 
-/** Stored objects by kind and id. They can be written in this order. */
+/** Stored objects by kind and id. The order of the map is a valid order for writing the objects. */
 type Objects = ReadonlyMap<string, SequencedChange["change"]>
 
 const order = ["session", "message", "part", "todos", "input", "part.remove"]

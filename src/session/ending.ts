@@ -11,9 +11,9 @@ import type { LoopResult } from "./loop.ts"
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
- * Publishes the error, if any, of a run that had steps, and returns the run's last event. `spent` is the usage of
- * summaries and MCP servers. `first` is the first message of the run. `answer` is the structured answer, if one was
- * required.
+ * Publishes the error, if any, of a run that had steps, and returns the run's last event. `past` is the history.
+ * `first` is the first message of the run. `spent` is the usage of summaries and MCP servers. `answer` is the
+ * structured answer, if one was required.
  */
 export function conclude(
   { bus, sessionID, workMs }: EndingContext,

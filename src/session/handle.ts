@@ -67,7 +67,7 @@ export interface PromptOptions {
   extra?: Readonly<Record<string, unknown>>
   /** The parsed command, if the text calls one. The model receives the expanded template. */
   command?: CommandCall
-  /** The `task` call that started this prompt. Permission requests include it. */
+  /** The `task` call that started this prompt. Permission requests include this call. */
   caller?: NonNullable<CallReference["parent"]>
   /** The budget of the parent run. */
   shared?: SharedBudget
@@ -98,7 +98,7 @@ export interface SessionChange {
   model?: string
 }
 
-/** How much to undo, and how to treat files that cannot be restored. */
+/** Selects the turns to undo, and what happens to files that cannot be restored. */
 export interface UndoOptions extends UndoChoice {
   /**
    * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or
@@ -155,14 +155,14 @@ export interface SessionHandle {
   /**
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
-   * a permission request or a question. Throws `InputConflictError` if the id was used for a different text,
+   * a permission request or a question. Throws `InputConflictError` if the id was used for different content,
    * `UsageError` if the text or an option is invalid, and {@link EngineClosedError} if the engine is closed.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session. Sends the changes after `after` first, then the text so far of each part that is
-   * being streamed, and then all events as they happen. See `streamSessionEvents`.
+   * Returns the events of the session: first the changes after `after`, then the text so far of each part that is being
+   * streamed, and then all events as they happen. See `streamSessionEvents`.
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**
@@ -211,6 +211,7 @@ export interface SessionHandle {
    * {@link SessionBusyError} if the session is working on a prompt.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
+  /** Reverts the last undo. Throws the same errors as `undo`. */
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
@@ -218,13 +219,14 @@ export interface SessionHandle {
 export interface WorkOptions {
   /** True if the process that ran the session may have ended before the run was complete. */
   continues: boolean
-  /** Stops the work when the signal fires. */
+  /** Stops the work when the signal aborts. */
   signal: AbortSignal
 }
 
 /**
- * How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired, or the
- * database could not be reached. In both cases, another worker must continue.
+ * How the work on a session ended. `held`: another engine uses the session, or its tenant has reached the limit of
+ * running sessions. `stopped`: the signal aborted, or the database could not be reached. After `held` or `stopped`, a
+ * worker must continue later.
  */
 export type WorkOutcome = "done" | "held" | "stopped"
 

@@ -23,7 +23,7 @@ export async function* historyPages(read: PageReader, before?: string): AsyncGen
   }
 }
 
-/** Returns the newest message that satisfies `fits`. Searches from the end. */
+/** Returns the newest message that satisfies `fits`, or undefined if no message does. Searches from the end. */
 export async function findNewest(
   read: PageReader,
   fits: (entry: MessageWithParts) => boolean,

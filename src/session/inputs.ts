@@ -82,7 +82,7 @@ export interface InputQueue {
   /**
    * Stores an input and returns it. If an input with this id has already been sent, returns that input, and `isNew` is
    * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError} if the id was used for
-   * different content.
+   * different content, and `UsageError` if the id is invalid or the input is empty.
    */
   admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
   /** Returns true if an input with this id has been sent. */
@@ -96,15 +96,17 @@ export interface InputQueue {
   pause(): Promise<void>
   /** Resumes the delivery of paused inputs. */
   resume(): Promise<void>
-  /** Returns true if a run can start with an input. */
+  /** Returns true if a pending input can start a run. */
   hasNext(): Promise<boolean>
   /**
-   * Reserves inputs for delivery, so that they can no longer change. `steer` selects the inputs for the next step of a
-   * run, and `next` the inputs that start the next run. Only the holder of the session's lease may call this method.
+   * Reserves inputs for delivery and returns them. Reserved inputs can no longer change. `steer` selects the inputs for
+   * the next step of a run, and `next` the inputs that start the next run. Only the holder of the session's lease may
+   * call this method.
    */
   claim(which: "steer" | "next"): Promise<Input[]>
   /**
-   * Returns the state of a claimed input after its delivery. Store it together with the message, which ends the claim.
+   * Returns a claimed input in its state after delivery. The claim ends when the caller stores this state together with
+   * the message.
    */
   promoted(input: Input, messageID: string): Input
   /** Ends the claims of inputs that were not delivered. If `problem` is set, also holds these inputs. */
@@ -264,9 +266,9 @@ export function createInputQueue({
 }
 
 /**
- * Selects the inputs to deliver together. A step of a run takes all steering inputs. A run starts with all urgent and
- * steering inputs, or with one queued input. An input with a command is delivered alone, because a command may choose
- * the agent and the model.
+ * Selects the inputs to deliver together. A step of a run receives all steering inputs. A run starts with all urgent
+ * and steering inputs, or with one queued input. An input with a command is delivered alone, because a command may
+ * choose the agent and the model.
  */
 export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
   const ready = pending.filter(({ held, paused }) => !held && !paused)
@@ -283,7 +285,7 @@ function untilCommand(inputs: Input[]): Input[] {
   return end < 0 ? inputs : inputs.slice(0, end)
 }
 
-/** Returns the input without its pause, or nothing if it is not paused. */
+/** Returns a list with the input without its pause. The list is empty if the input is not paused. */
 function unpaused({ paused, ...input }: Input): Input[] {
   return paused ? [input] : []
 }
@@ -330,7 +332,7 @@ function checkContent(id: string, text: string, files: readonly PromptFile[]): v
       "input.id",
     )
   if (text.trim() === "" && files.length === 0)
-    throw new UsageError("The input is empty. Send a text or a file.", undefined, "input.empty")
+    throw new UsageError("The input is empty. Send text or a file.", undefined, "input.empty")
 }
 
 function digestOf(content: unknown): string {

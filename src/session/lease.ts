@@ -114,8 +114,8 @@ export async function waitForLease(
 }
 
 /**
- * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Returns
- * false if no other engine runs the session, or if the other engine died.
+ * Asks another engine that runs the session to stop, and waits until that engine has stopped or is no longer alive.
+ * Returns false if no other engine runs the session, or if the other engine died.
  */
 export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<boolean> {
   const present = await store.holder(sessionID)

@@ -87,8 +87,8 @@ export async function descendants(store: Pick<Store, "sessions">, parentID: stri
 }
 
 /**
- * Returns the ids of the root session and all sessions below it. For a session that is not stored, returns only its own
- * id.
+ * Returns the ids of a session's root session and all sessions below that root. For a session that is not stored,
+ * returns only its own id.
  */
 export async function familyOf(store: Pick<Store, "session" | "sessions">, id: string): Promise<string[]> {
   let root = id

@@ -18,10 +18,10 @@ import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.
 import { postSteering } from "./steering.ts"
 import { type StepProcessor, startStep } from "./step-processor.ts"
 
-/** Number of refused loops in one turn after which the run ends. */
+/** Number of calls in one turn that are refused as repetitions before the run ends. */
 const loopRefusalLimit = 3
 
-/** Result of a loop. `error` is set unless the model stopped making calls. */
+/** Result of a loop. `error` is set unless `status` is `completed`. */
 export interface LoopResult {
   status: RunStatus
   error?: MessageError
@@ -122,7 +122,7 @@ const loopMessage: MessageError = {
 }
 
 function noMoreCalls(number: number): string {
-  const which = number === 1 ? "the first step is the last" : `this is the last of ${number} steps`
+  const which = number === 1 ? "only one step is allowed" : `this is the last of ${number} steps`
   return `no further calls are possible: ${which}. Answer with text`
 }
 

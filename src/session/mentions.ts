@@ -98,7 +98,7 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
 }
 
 /**
- * Returns the resource that a word refers to, without trailing punctuation but with a line number. Does not check
+ * Returns the resource that a word refers to. Ignores trailing punctuation, but not a line number. Does not check
  * whether the resource exists, because only its server knows.
  */
 function findResource(
@@ -208,7 +208,7 @@ function pathsLike(name: string, paths: readonly string[]): string[] {
   return [...new Set([...spelt, ...elsewhere])].slice(0, maxNear)
 }
 
-/** Files and notes that the mentions in a prompt add to it. */
+/** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
   /** Notes for the model: why attachments failed, and which subagents the user mentions. */
@@ -237,7 +237,7 @@ export async function attachMentions(
   for (const { kind, name } of mentions) {
     if (kind !== "agent") continue
     result.notes.push(
-      `The user mentions the subagent ${name} (@${name}). Use the task tool to delegate that part of the work to this subagent.`,
+      `The user mentions the subagent ${name} (@${name}). Use the task tool to delegate the related work to this subagent.`,
     )
   }
   if (attached.length === 0) return result
@@ -267,7 +267,7 @@ export async function attachMentions(
   }
 }
 
-/** Marks calls that read a file that the user mentions. */
+/** Value of `extra` for calls that read what the user mentions. */
 export const attachedByUser = { bypassCwdCheck: true } as const
 
 /** Returns the tool call that reads an attachment. The checks and limits of the tool apply. */

@@ -51,7 +51,7 @@ export async function hookMessage(
   return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }
 
-/** Returns the request settings that plugins have set, as fields of `StepRequest`. */
+/** Returns the agent's temperature and the request settings that plugins have set, as fields of `StepRequest`. */
 export async function hookParams(
   plugins: PluginHost | undefined,
   {

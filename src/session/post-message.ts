@@ -117,7 +117,7 @@ function titleOf(text: string): string {
   return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), titleLength / 2))}…`
 }
 
-/** Creates a message with the role `user`. Does not store it. */
+/** Creates a message with the role `user`. Does not store the message. */
 export function newUserMessage(
   { session }: Conversation,
   { agent, model }: { agent: string; model: ModelRef },

@@ -9,7 +9,7 @@ import { waitForLease } from "./lease.ts"
 
 /** A lock that one operation holds. */
 export interface HeldLock {
-  /** Fires when the operation must stop. */
+  /** Aborts when the operation must stop. */
   stopped: AbortSignal
   stop(): void
   release(): void
@@ -58,7 +58,9 @@ export async function isForWorkers(store: Store, sessionID: string): Promise<boo
 
 /** Starts runs for the inputs of one session, one after another. */
 export interface QueuedRuns {
-  /** Delivers the waiting inputs, now or when the current operation ends. Does nothing if workers deliver them. */
+  /**
+   * Delivers the waiting inputs, now or when the current operation ends. Does nothing if workers deliver the inputs.
+   */
   start(): void
   /**
    * Like {@link start}, but requests a worker if workers deliver the inputs. Rejects if the request cannot be stored.
@@ -74,15 +76,14 @@ export interface QueuedRuns {
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
 }
 
-/**
- * Time in milliseconds that another engine may need to start its next run. Also the interval between checks.
- */
+/** Time in milliseconds that another engine may need to start its next run. */
 const nextRunMs = 1_000
+/** Interval in milliseconds between attempts and between checks for the next run of another engine. */
 const retryMs = 200
 
 /**
  * Starts the queued runs of one session. `run` runs the next inputs, if any, and releases the lock. `run` returns false
- * if another engine uses the session, and rejects if the inputs could not be read.
+ * if the run must wait for other engines or other sessions, and rejects if the inputs could not be read.
  */
 export function createQueuedRuns(
   { engine, inputs, session: { id: sessionID } }: Conversation,
@@ -137,7 +138,7 @@ export function createQueuedRuns(
     return present !== undefined && present.id !== holder.id
   }
 
-  /** True if a worker runs the session, or none is needed anymore. */
+  /** Returns true if a worker runs the session or no worker is needed anymore. */
   const isTaken = async () => (await isUsedElsewhere()) || !(await isDispatched())
 
   const isFree = async () => !(await isUsedElsewhere())

@@ -256,7 +256,7 @@ export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): v
 }
 
 /**
- * Returns a function that writes the file changes of a turn to one part of the message that started it. The first
+ * Returns a function that writes the file changes of a turn to one part of the message that started the turn. The first
  * change creates the part.
  */
 function createTurnPatch({ message, parts }: MessageWithParts): (record: TurnRecord) => PatchPart {

@@ -6,7 +6,7 @@ import { AbortedError } from "../util/abort.ts"
 export interface RunSlots {
   /**
    * Waits for a free slot, and returns a function that frees it. Waiting runs of different tenants take turns. Rejects
-   * with `AbortedError` when the signal fires.
+   * with `AbortedError` when the signal aborts.
    */
   acquire(tenant: string | undefined, signal: AbortSignal): Promise<() => void>
 }
@@ -70,10 +70,10 @@ export function createRunSlots(maximum: number): RunSlots {
 }
 
 /**
- * Returns the index of the waiting item to start next, or -1 if none waits. Takes turns between groups, so that a group
- * with many items does not delay the others. Within a group, the oldest item is first. `waiting` contains the group of
- * each item, oldest first. `served` contains the groups in the order of their last start, as {@link afterTurn} returns
- * it.
+ * Returns the index of the waiting item to start next, or -1 if no item waits. Takes turns between groups, so that a
+ * group with many items does not delay the other groups. Within a group, the oldest item is first. `waiting` contains
+ * the group of each item, oldest first. `served` contains the groups in the order of their last start, as
+ * {@link afterTurn} returns them.
  */
 export function nextInTurn<G>(waiting: readonly G[], served: readonly G[]): number {
   // A group that was never served has the index -1.

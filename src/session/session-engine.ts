@@ -24,12 +24,13 @@ import type { TenantGuard } from "./tenant-limits.ts"
 export interface SessionEngine extends Engine {
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
-  /** Fires when the engine begins to close. Ends standalone calls. */
+  /** Aborts when the engine begins to close. Ends standalone calls. */
   closing: AbortSignal
-  /** Fires when all runs have ended and the engine closes. */
+  /** Aborts when all runs have ended and the engine closes. */
   ended: AbortSignal
-  /** Directory in which the agents work, and root of its project. */
+  /** Directory in which the agents work. */
   directory: string
+  /** Root directory of the project. */
   worktree: string
   /** Name of the agent of new sessions and standalone calls. */
   defaultAgent: string
@@ -40,8 +41,7 @@ export interface SessionEngine extends Engine {
   /** The leases that this engine holds, by session. */
   leases: Map<string, Lease>
   /**
-   * Passes a session to the workers of the database, which then run it. Undefined if this engine runs its sessions
-   * itself.
+   * Requests a worker of the database to run a session. Undefined if this engine runs its sessions itself.
    */
   dispatch?: Dispatch
   /** Exchanges streamed text with other engines. Undefined if no other machine uses the store. */
@@ -61,9 +61,9 @@ export interface SessionEngine extends Engine {
   subagents: SubagentServices
   /** Returns the reasons why tools cannot work for this agent and session, by tool id. */
   unavailableTools(agent: Agent, session?: Session): Readonly<Record<string, string>>
-  /** Returns the path of the session's plan. Undefined without plan mode. */
+  /** Returns the path of the session's plan file, or undefined without plan mode. */
   planFile(session: Session): string | undefined
-  /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
+  /** Returns the agent with this name. Throws `UsageError` if no such agent exists. */
   agent(name: string): Agent
   /**
    * Reloads agents and skills when their files change. `follow` reloads changed files, and is cheap if no file has
@@ -120,6 +120,6 @@ export interface SubagentServices {
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
-  /** Releases the handle of a session, which is opened again when the session is continued. */
+  /** Releases the handle of a session. The session is opened again when it is continued. */
   release(id: string): void
 }

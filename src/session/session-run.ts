@@ -39,13 +39,13 @@ export interface SessionRun extends Run {
   activate(agent: string): Promise<SessionAgent>
 }
 
-/** The agent that handles a prompt, with its tools and system prompt. */
+/** The agent that works on a prompt, with its tools and system prompt. */
 export interface SessionAgent extends ActiveAgent {
   readonly run: SessionRun
   /** Returns the tools to offer to the model for the next step. Cheap enough to call at every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /**
-   * Converts the history to the provider's format. Cheap enough to call at every step. Rejects when the signal fires.
+   * Converts the history to the provider's format. Cheap enough to call at every step. Rejects if the signal aborts.
    */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
   /**

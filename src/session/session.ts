@@ -65,8 +65,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Runs the texts that `next` returns, if any. Returns false if another engine uses the session. Rejects if the texts
-   * cannot be read.
+   * Runs the texts that `next` returns, if any. Returns false if another engine uses the session, or if its tenant has
+   * reached the limit of running sessions. Rejects if the texts cannot be read.
    */
   async function runNext(held: HeldLock, next: () => Promise<Said[]>): Promise<boolean> {
     let claimed = false
@@ -135,7 +135,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   /**
    * Runs a prompt, releases the lock, and publishes the last event of the run. Rejects with {@link NothingToRun} if
-   * there is no input to run. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session.
+   * there is no input to run. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session,
+   * and with {@link TenantLimitError} if its tenant has reached the limit of running sessions.
    */
   async function run(
     held: HeldLock,
@@ -382,9 +383,9 @@ interface QueuedPrompt {
   /** Returns the texts, or rejects with {@link NothingToRun}. */
   read(): Promise<Said[]>
   options: PromptOptions
-  /** Interrupts the run when the signal fires. */
+  /** Interrupts the run when the signal aborts. */
   signal: AbortSignal
-  /** Whether the prompt runs only if no other engine is using the session. */
+  /** Whether the prompt is left in the queue if the session cannot be used now. */
   ifFree?: boolean
 }
 
@@ -396,7 +397,7 @@ function mustWait(error: unknown): boolean {
   )
 }
 
-/** Thrown if another engine has taken the inputs, or the run was stopped before it claimed them. */
+/** Thrown if no input can be claimed, if no run must continue, or if the run was stopped before it claimed an input. */
 class NothingToRun extends Error {}
 
 /**

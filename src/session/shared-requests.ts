@@ -26,7 +26,7 @@ interface Shared {
   answers: Set<string>
 }
 
-/** Creates the board of one engine. Watches the store only while a request is stored. */
+/** Creates the request board of one engine. Watches the store only while a request is stored. */
 export function createRequestBoard({ store, holder, leases, onProblem }: RequestBoardOptions): RequestBoard {
   const shared = new Map<string, Shared>()
   let unwatch: (() => void) | undefined

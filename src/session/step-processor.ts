@@ -34,8 +34,8 @@ export interface StepProcessor {
   /** Adds the nested calls of a call. The model sees them only in the result of the outer call. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
   /**
-   * Sets the state of a call. Rejects invalid transitions. Resolves when the new state and all earlier changes are
-   * stored. For a running call that has had no effects yet, resolves immediately.
+   * Sets the state of a call. Resolves when the new state and all earlier changes are stored. For a running call that
+   * has had no effects yet, resolves immediately. Rejects if the transition is invalid.
    */
   setState(callID: string, state: ToolState): Promise<void>
   /** Resolves when all changes so far are stored and announced. */
@@ -49,8 +49,8 @@ export interface StepProcessor {
 }
 
 /**
- * Starts the processor of a step. The message and its `step-start` are stored with the first event, so if the answer
- * never starts, only its error is stored.
+ * Starts the processor of a step. The message and its `step-start` part are stored with the first event, or with the
+ * error if the answer never starts.
  */
 export function startStep(
   message: AssistantMessage,
@@ -232,8 +232,8 @@ interface TextBlock {
 }
 
 /**
- * Creates the text and reasoning blocks of a step, by their ids in the stream. Empty blocks create no parts, except
- * reasoning with metadata. `completeText` returns the replacement for completed text.
+ * Creates an empty collection for the text and reasoning blocks of a step, by their ids in the stream. Empty blocks
+ * create no parts, except reasoning with metadata. `completeText` returns the replacement for completed text.
  */
 function createStreamedTexts(
   { base, add, note, delta }: StepParts,

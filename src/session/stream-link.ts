@@ -22,9 +22,9 @@ export interface LinkReceiver {
 /** Sends texts to other engines. */
 export interface LinkSender {
   /**
-   * Sends a text without line breaks. The first text to an address waits up to a second for the connection. Returns
-   * false if the connection cannot be opened or was lost. Texts to one address arrive in order, and may be lost if the
-   * connection is lost.
+   * Sends a text without line breaks. The first text to an address waits for the connection, up to one second for each
+   * host. Returns false if the connection cannot be opened or was lost. Texts to one address arrive in order. They may
+   * be lost if the connection is lost.
    */
   send(to: LinkAddress, text: string): Promise<boolean>
   close(): void
@@ -42,11 +42,12 @@ const encryption = {
 
 const connectMs = 1_000
 
-/** Maximum number of characters in one text, and in all texts that wait for a slow receiver. */
+/** Maximum number of characters in one text. */
 const maxText = 16_000_000
+/** Maximum number of bytes that wait for a slow receiver. */
 const maxWaiting = 4_000_000
 
-/** Number of addresses of the machine that are announced. */
+/** Maximum number of announced addresses of the machine. */
 const maxHosts = 8
 
 /**
@@ -69,7 +70,7 @@ export async function openLinkReceiver(host: string, onText: (text: string) => v
       if (rest.length > maxText) socket.destroy()
     })
   })
-  // Ignores connections that do not know the key.
+  // Ignores clients that do not know the key.
   server.on("tlsClientError", () => {})
   server.listen(0, host)
   await once(server, "listening")

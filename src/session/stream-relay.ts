@@ -82,7 +82,7 @@ export function createStreamRelay({
   const followed = new Map<string, Followed>()
   /** The engines that follow a session, each with the time at which it is forgotten. */
   const followers = new Map<string, Map<string, number>>()
-  /** Time of the next cleanup of expired followers of sessions that do not run here. */
+  /** Time of the next cleanup, which removes expired followers even if their session does not run here. */
   let forgetAt = 0
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()
@@ -314,7 +314,7 @@ function snapshot(part: Part): EventInput {
   return { type: "part.updated", sessionID: part.sessionID, part }
 }
 
-/** Joins the texts of two deltas of one part. */
+/** Joins two deltas of the same field of one part. Returns undefined for any other pair of items. */
 function joinDeltas(first: Item, second: Item): Item | undefined {
   if (!("event" in first && "event" in second)) return undefined
   const [before, after] = [first.event, second.event]

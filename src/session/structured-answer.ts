@@ -15,8 +15,8 @@ const answerTool = "final_answer"
 const maxRetries = 2
 
 /**
- * The verdict on a step. With `open`, the run continues. With `retry`, the model stopped without a valid answer, and
- * receives `message`.
+ * The verdict on a step. With `met`, the model has given a valid answer. With `open`, the run continues. With `retry`,
+ * the model stopped without a valid answer, and receives `message`. With `failed`, no attempts are left.
  */
 export type Verdict =
   | { kind: "met" | "open" }
@@ -37,7 +37,9 @@ export interface StructuredAnswer {
   readonly answer: string | undefined
 }
 
-/** Requires an answer that matches a JSON Schema. Throws `UsageError` if the schema cannot be used. */
+/**
+ * Creates the requirement for an answer that matches a JSON Schema. Throws `UsageError` if the schema cannot be used.
+ */
 export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnswer {
   const shape = readAnswerSchema(schema)
   const native = model.structuredOutput === true

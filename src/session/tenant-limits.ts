@@ -6,18 +6,18 @@ import { countTokens, type Spent, sumUsage } from "./budget.ts"
 
 /** Applies the limits of tenants to the sessions of an engine. Sessions without a tenant have no limits. */
 export interface TenantGuard {
-  /** Returns the limit on the number of sessions that run at once. */
+  /** Returns the limit on the number of sessions that run at once, or undefined without such a limit. */
   leaseLimit(session: Session): LeaseLimit | undefined
-  /** Returns the maximum cost per day in US dollars. */
+  /** Returns the maximum cost per day in US dollars, or undefined without such a limit. */
   costLimit(session: Session): number | undefined
   /**
-   * Throws {@link TenantLimitError} if the tenant may not send an input, because too many inputs wait, or because it
-   * has reached a daily limit. Processes that send at the same moment may each exceed the limit by one input.
+   * Throws {@link TenantLimitError} if too many inputs of the tenant wait, or if the tenant has reached a daily limit.
+   * Processes that send at the same moment may each exceed the limit by one input.
    */
   assertAdmits(session: Session): Promise<void>
   /** Throws {@link TenantLimitError} if the tenant has reached a daily limit. */
   assertNotExhausted(session: Session): Promise<void>
-  /** Returns the reason to end a run if its tenant has reached a daily limit. */
+  /** Returns the reason to end a run if its tenant has reached a daily limit. Otherwise returns undefined. */
   exhausted(session: Session): Promise<MessageError | undefined>
   /** Records the usage of a model request. `id` identifies the request. */
   record(session: Session, id: string, spent: Spent): Promise<void>

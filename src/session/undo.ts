@@ -150,7 +150,7 @@ export class NothingToUndoError extends UsageError {
     super(
       direction === "undo"
         ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes have already been undone.`
-        : `Nothing to redo in ${sessionID}: no turn was undone since the last prompt.`,
+        : `Nothing to redo in ${sessionID}: no turn has been undone since the last prompt.`,
       undefined,
       "session.nothing-to-undo",
     )

@@ -16,6 +16,7 @@ import { unlessMissing } from "../util/file-system.ts"
 import { continueIdsAfter, newId } from "../util/id.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { currentTime } from "../util/time.ts"
+import { counted } from "../util/words.ts"
 import { historyPages } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { descendants } from "./lineage.ts"
@@ -121,8 +122,8 @@ class WorkspaceError extends TackleError {
 /**
  * Returns the directory of a session on this machine. If the session worked on another machine, rebuilds its worktree:
  * clones the remote at the recorded commit, restores the files that the session changed, and moves the session and its
- * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError}, and `SessionHeldError` if
- * an engine uses the session.
+ * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError} if the worktree cannot be
+ * rebuilt, and `SessionHeldError` if an engine uses the session.
  */
 export async function openWorkspace(given: Session, options: OpenWorkspaceOptions): Promise<OpenedWorkspace> {
   const { host = hostname(), store, holder } = options
@@ -315,10 +316,14 @@ function describeGaps(
 ): string[] {
   const lost = uncommitted.filter((path) => !states.has(join(root, path)))
   return [
-    ...(unpushed > 0 ? [`${unpushed} commits that were not pushed when the session was created.`] : []),
+    ...(unpushed > 0 ? [`${were(unpushed, "commit")} not pushed when the session was created.`] : []),
     ...lost.map((path) => `${path} was not committed when the session was created.`),
-    ...(more === undefined ? [] : [`${more} more files were not committed when the session was created.`]),
+    ...(more === undefined ? [] : [`${were(more, "more file")} not committed when the session was created.`]),
   ]
+}
+
+function were(count: number, noun: string): string {
+  return `${counted(count, noun)} ${count === 1 ? "was" : "were"}`
 }
 
 function relocate(session: Session, to: string, host: string): Session {
