@@ -35,7 +35,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       // For the provider packages. See model/http-fetch.ts for the reason.
       inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern],
+    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, asciiOnly],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   const { output } = await bundle.write({
@@ -122,5 +122,27 @@ const lateEmojiPattern: Plugin = {
     )
     if (changed === code) throw new Error("pi-tui no longer contains the emoji pattern. Remove this plugin.")
     return changed
+  },
+}
+
+/**
+ * Escapes all characters outside ASCII. V8 stores source text that contains a single character beyond Latin-1 with two
+ * bytes for each character, which would cost every process 1.5 MB.
+ */
+const asciiOnly: Plugin = {
+  name: "ascii-only",
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.type !== "chunk") continue
+      const escaped = /(?<!\\)(?:\\\\)*\\[^\0-\x7f]/.exec(file.code)
+      if (escaped)
+        throw new Error(
+          `${file.fileName} has a backslash before a character that is not ASCII: ${escaped[0]}`,
+        )
+      file.code = file.code.replace(
+        /[^\0-\x7f]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      )
+    }
   },
 }

@@ -65,6 +65,13 @@ describe("the packed package", () => {
     expect(named).toEqual([])
   })
 
+  test("contains a command in ASCII, which takes half the memory", () => {
+    const chunks = filesBelow(installed).filter((file) => /^dist\/cli\/.*\.cjs$/.test(file))
+    expect(chunks.length).toBeGreaterThan(5)
+    const text = (file: string) => readFileSync(join(installed, file), "utf8")
+    expect(chunks.filter((file) => /[^\0-\x7f]/.test(text(file)))).toEqual([])
+  })
+
   test("has no dependency that only a clone needs", () => {
     const { optionalDependencies, devDependencies, scripts, allowScripts, ...rest } = manifest()
     expect({ optionalDependencies, devDependencies, scripts, allowScripts }).toEqual({})
