@@ -228,7 +228,7 @@ function valuesOf(issue: z.core.$ZodIssue): string[] {
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(valuesOf)) : []
 }
 
-/** Schema at one path of a config file. */
+/** The schema at one path of a config file. */
 export interface SchemaAt {
   description?: string
   /** Keys of the object. If the schema has alternatives, only the keys of the alternative that the file uses. */

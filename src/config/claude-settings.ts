@@ -11,8 +11,8 @@ import { readSmallFile } from "./small-file.ts"
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
-   * The rules of `permissions.ask` and `permissions.deny`. The rules can only restrict. Each rule applies to all calls
-   * to which the original rule applies in Claude Code.
+   * The rules of `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Each rule
+   * applies to all calls to which the original rule applies in Claude Code.
    */
   rules: Rule[]
   /** One line for each file with settings that Tackle does not use. */

@@ -1,7 +1,7 @@
 import type { Problem } from "./errors.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
-/** Translated fields of another program, with a note for each field that has no equivalent. */
+/** The translated fields of a file of another program, with a note for each field that has no equivalent. */
 interface Translated {
   tree: ObjectNode
   notes: Problem[]
@@ -76,8 +76,8 @@ function hintOf(value: ConfigNode): ConfigNode {
 }
 
 /**
- * Translates a list of tools. With `granted`, the list denies all tools that it does not contain, unless it is empty
- * or contains `*`.
+ * Translates a list of tools. If `granted` is true, the list denies all tools that it does not contain, unless it is
+ * empty or contains `*`.
  */
 function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)
@@ -119,7 +119,7 @@ function wordsOf(value: ConfigNode): string[] {
 
 const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
 
-/** Placeholder for the provider of an alias, until the configured models are known. */
+/** A placeholder for the provider of an alias, until the configured models are known. */
 const aliasProvider = "claude-code-alias"
 
 /**

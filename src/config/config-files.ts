@@ -53,7 +53,7 @@ const opencodeProjectNames = [
   ".opencode/config.toml",
 ]
 
-/** File in which a project defines MCP servers for Claude Code. */
+/** The file in which a project defines MCP servers for Claude Code. */
 export const claudeServersName = ".mcp.json"
 
 function namedFile(name: string, { directory, home }: Location): ConfigFile {

@@ -7,13 +7,14 @@ import { sectionNames } from "./schema.ts"
 /** A setting of a config file. */
 export interface EnabledSetting {
   /**
-   * Key path, such as `shell` or `provider.own.options.baseURL`. For a rule, `permission` or `agent.<name>.permission`.
+   * The key path, such as `shell` or `provider.own.options.baseURL`. For a rule, `permission` or
+   * `agent.<name>.permission`.
    */
   key: string
-  /** Value in the file, before substitution. */
+  /** The value in the file, before substitution. */
   value: unknown
   rule?: Rule
-  /** Effect of the setting, if it is not obvious from the key. */
+  /** The effect of the setting, if it is not obvious from the key. */
   note?: string
 }
 

@@ -1,17 +1,17 @@
 import { UsageError } from "../util/errors.ts"
 
-/** Position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
+/** A position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
 export interface Position {
   file: string
   line: number
   column: number
 }
 
-/** Problem in a config file. The text never quotes values from the file, because they could be secrets. */
+/** A problem in a config file. The text never quotes values from the file, because they could be secrets. */
 export interface Problem {
   position: Position
   text: string
-  /** Top-level key that contains the problem. Absent if the problem concerns the whole file. */
+  /** The top-level key that contains the problem. Absent if the problem concerns the whole file. */
   section?: string
 }
 

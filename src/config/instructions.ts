@@ -91,8 +91,9 @@ export function instructionsDirectory(file: string): string {
 }
 
 /**
- * Removes the instructions that an untrusted project may not name. Only Markdown and text files that are inside its
- * worktree after links are resolved remain. Any other entry could send the user's files or a web page to the model.
+ * Removes the instructions that an untrusted project may not name. Keeps only Markdown and text files that, with links
+ * resolved, are inside the worktree of the project. Any other entry could send the user's files or a web page to the
+ * model.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,

@@ -12,7 +12,7 @@ import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
 import { sectionNames, userSections } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
-/** Text of a config source before parsing. */
+/** The text of a config source before parsing. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
   text: string
   /** SHA-256 of the file's bytes. */
@@ -26,7 +26,7 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
 /** The contribution of a parsed source to the merged config. */
 export interface ConfigLayer {
   source: ConfigSource
-  /** Valid settings, without `permission` and `$schema`. */
+  /** The valid settings, without `permission` and `$schema`. */
   tree: ObjectNode
   rules: FileRules
   warnings: string[]

@@ -29,15 +29,15 @@ export interface LoadConfigOptions extends Location {
   onProblems?: (mistakes: readonly Problem[]) => void
 }
 
-/** Merged config of a run. Use `origin` to find the source of a value. */
+/** The merged config of a run. Use `origin` to find the source of a value. */
 export interface LoadedConfig {
-  /** Merged settings as plain values, without `permission`. The objects have no prototype. */
+  /** The merged settings as plain values, without `permission`. The objects have no prototype. */
   config: Config
   /**
    * Rules in order of increasing precedence, with file and line. `user` includes `TACKLE_CONFIG`. `untrusted` contains
-   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only restrict.
-   * `environment` contains the rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the
-   * project.
+   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only make
+   * verdicts stricter. `environment` contains the rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take
+   * precedence over the project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
@@ -46,7 +46,7 @@ export interface LoadedConfig {
   projectAgentPermission: Record<string, Rule[]>
   /** Rules by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
   environmentAgentPermission: Record<string, Rule[]>
-  /** Plugins named in trusted files, with the path of the file. */
+  /** The plugins that trusted files name, each with the path of its file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** Whether all config files of the project are trusted. */
   projectTrusted: boolean
@@ -71,7 +71,7 @@ export interface LoadedConfig {
    * as {@link loadConfig}.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
-  /** Ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */
+  /** The ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */
   ignored: string[]
 }
 
@@ -255,7 +255,7 @@ export interface Sources {
   problems: Problem[]
 }
 
-/** Variable that contains a config, and the file name shown for this config. */
+/** The variable that contains a config, and the file name that is shown for this config. */
 const contentName = "TACKLE_CONFIG_CONTENT"
 
 /** Reads every config text in order of increasing precedence, without checking trust. */

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
 /**
- * Directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME`,
+ * The directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME`,
  * `TACKLE_CONFIG`, `TACKLE_CONFIG_CONTENT` and the variables that the config refers to.
  */
 export interface Location {
@@ -51,7 +51,7 @@ export function projectLevels({ directory, worktree }: Location): string[] {
   return [worktree, ...steps.map((_, index) => join(worktree, ...steps.slice(0, index + 1)))]
 }
 
-/** Directory that may contain tools, plugins and skills. */
+/** A directory that may contain tools, plugins and skills. */
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"

@@ -1,12 +1,12 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** Agent or command that a Markdown file defines, according to its path. */
+/** The agent or command that a Markdown file defines, according to the path of the file. */
 export interface MarkdownDefinition {
   holds: "agent" | "command"
-  /** Name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */
+  /** The name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */
   name: string
-  /** Program whose field names the file uses. */
+  /** The program whose field names the file uses. */
   dialect: "tackle" | "opencode" | "claude"
 }
 

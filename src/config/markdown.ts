@@ -5,7 +5,7 @@ import { ConfigError, type Position, type Problem, positionFinder } from "./erro
 import { isMarkdownName, type MarkdownDefinition, markdownDefinition } from "./markdown-files.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
-/** Markdown file as a config with one agent or command. */
+/** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
   tree: ObjectNode
   /** Notes about fields of another program that Tackle does not support. */

@@ -1,30 +1,30 @@
 import type { Position } from "./errors.ts"
 
-/** Node of a parsed config file. Values are in file order and have positions. Immutable. */
+/** A node of a parsed config file. Values are in file order and have positions. Nodes are immutable. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
-/** Object, `{…}`. May contain a key twice. See {@link withoutRepeats}. */
+/** An object, `{…}`. It may contain a key twice. See {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
   position: Position
   entries: readonly ConfigEntry[]
 }
 
-/** Entry of an object. `position` is the position of the key. */
+/** An entry of an object. `position` is the position of the key. */
 export interface ConfigEntry {
   key: string
   position: Position
   value: ConfigNode
 }
 
-/** List, `[…]`. */
+/** A list, `[…]`. */
 export interface ArrayNode {
   kind: "array"
   position: Position
   items: readonly ConfigNode[]
 }
 
-/** String, number, boolean or null. */
+/** A string, number, boolean or null. */
 export interface ScalarNode {
   kind: "scalar"
   position: Position

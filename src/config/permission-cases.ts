@@ -9,9 +9,9 @@ import { loadJsonc } from "./jsonc.ts"
 import { entryOf, type ObjectNode, toPlain } from "./node.ts"
 import { readRules } from "./rules.ts"
 
-/** Test case with an expected decision of the rules. */
+/** A test case with the expected decision of the rules. */
 export interface PermissionCase {
-  /** Line number of the case, starting at 1. */
+  /** The line number of the case, starting at 1. */
   line: number
   /**
    * The user's rules, which are applied after the defaults. `effective` stands for the rules that apply in the
@@ -26,7 +26,7 @@ export interface PermissionCase {
   note?: string
 }
 
-/** Result of a case. A failed case includes an explanation. */
+/** The result of a case. A failed case includes an explanation. */
 export type CaseResult = { passed: true } | { passed: false; explanation: Explanation }
 
 /**
@@ -55,7 +55,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
 
 /** Settings of {@link runPermissionCase}. */
 export interface CaseSettings {
-  /** Worktree for cases that have no `cwd`. */
+  /** The worktree for cases that have no `cwd`. */
   otherwise: string
   home: string
   /** Explains the decision of the rules that apply in the directory. Required for a case with the rules `effective`. */

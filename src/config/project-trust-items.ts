@@ -140,7 +140,7 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
     .digest("hex")
 }
 
-/** Location with the data directory. */
+/** A location with the data directory. */
 type PluginLocation = Location & { dataDirectory: string }
 
 /**

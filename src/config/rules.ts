@@ -15,7 +15,7 @@ export interface FileRules {
   examples: RuleExample[]
 }
 
-/** Example in a rule, with the decision that is expected for a pattern. */
+/** An example in a rule, with the decision that is expected for a pattern. */
 export interface RuleExample {
   permission: string
   pattern: string
@@ -166,7 +166,7 @@ function readExamples(
   })
 }
 
-/** Value that should be an action. `path` is shown in problems, and `position` is the position of the key. */
+/** A value that should be an action. `path` is shown in problems, and `position` is the position of the key. */
 interface Written {
   value: ConfigNode
   position: Position
@@ -183,7 +183,7 @@ function readAction({ value: node, position, path }: Written, orElse: string, pr
   return "ask"
 }
 
-/** Worktree for examples. The path cannot exist, so that an example has the same result on every machine. */
+/** The worktree for examples. The path cannot exist, so that an example has the same result on every machine. */
 const nowhere = "/dev/null/project"
 
 const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const

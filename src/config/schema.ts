@@ -162,7 +162,7 @@ const PluginEntry = z.lazy(() =>
 )
 
 /**
- * Sections of a config file. Every level is strict, except the options of a provider package. Each section is a
+ * The sections of a config file. Every level is strict, except the options of a provider package. Each section is a
  * function, because creating the whole schema takes longer than checking a typical file.
  */
 const sections = {
@@ -237,7 +237,7 @@ const sections = {
 /** Top-level keys of a config file. */
 export const sectionNames: readonly string[] = Object.keys(sections)
 
-/** Keys that only the user's own config can set, because no project may choose what they run. */
+/** Keys that only the user's own config can set, because a project must not choose the program that such a key runs. */
 export const userSections: readonly string[] = ["status_line"]
 
 /** Returns the schema of a config file, limited to `keys`. */
@@ -250,7 +250,7 @@ export function configSchema(keys: readonly string[] = sectionNames): z.ZodType 
 
 type Sections = { [K in keyof typeof sections]?: z.infer<ReturnType<(typeof sections)[K]>> | undefined }
 
-/** Merged config as plain values, without permission rules. See `LoadedConfig`. */
+/** The merged config as plain values, without permission rules. See `LoadedConfig`. */
 export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
   agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
 }

@@ -4,7 +4,7 @@ import { readRegularFile } from "../util/file-system.ts"
 /** Maximum size of a file in bytes, so that a project cannot exhaust memory. */
 const maxBytes = 1024 * 1024
 
-/** Text of a file with the SHA-256 (hex) of the bytes that were read. */
+/** The text of a file, and the SHA-256 in hex of the bytes that were read. */
 export interface SmallFile {
   text: string
   hash: string

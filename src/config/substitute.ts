@@ -11,7 +11,7 @@ import { readSmallFile, type SmallFile } from "./small-file.ts"
  */
 export type FileReader = (path: string) => SmallFile | undefined
 
-/** Sources of substituted values. */
+/** The sources of substituted values. */
 export interface SubstitutionContext {
   /** Absolute path of the directory that relative paths refer to if the config does not come from a file. */
   directory: string

@@ -66,7 +66,7 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
     }))
 }
 
-/** Offset of the first occurrence of each key in a TOML text, by {@link pathKey}. */
+/** The offset of the first occurrence of each key in a TOML text, by {@link pathKey}. */
 export type KeyOffsets = ReadonlyMap<string, number>
 
 /** Returns a unique string for a path. Keys may contain any characters. */
@@ -155,11 +155,11 @@ function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets 
   return offsets
 }
 
-/** White space, line breaks and comments. */
+/** Matches white space, line breaks and comments. */
 const blank = /(?:\s|#[^\n]*)*/y
-/** Key up to `=`, `]` or the end of the line. Quoted parts may contain any character. */
+/** Matches a key up to `=`, `]` or the end of the line. Quoted parts may contain any character. */
 const keyText = /(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^=\]\n"'])+/y
-/** Multi-line string. One or two quotes may precede the closing three. */
+/** Matches a multi-line string. One or two quotes may precede the closing three. */
 const longString = /"""(?:\\[\s\S]|[^\\])*?"""(?:"{1,2})?|'''[\s\S]*?'''(?:'{1,2})?/y
 const shortString = /"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y
 const bareValue = /[^,\]}#\n]*/y
