@@ -111,7 +111,7 @@ export interface Run {
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Aborts when the user interrupts the run and when the run ends. */
+  /** Aborts when the user interrupts the run or when the run ends. */
   readonly signal: AbortSignal
 }
 

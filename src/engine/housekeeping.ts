@@ -89,7 +89,7 @@ export interface RetentionLimits {
   megabytes: number
 }
 
-/** Default limits. Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
+/** Default limits. Half a gigabyte is enough for thousands of turns, and a week is enough time to return to a task. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
 
 /** Limits that keep everything. */

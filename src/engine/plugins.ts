@@ -104,7 +104,7 @@ const PluginAgent = z.object({
 })
 
 /**
- * Functions that convert values in the config to options, by the config keys that plugins may change. Changes to other
+ * The config keys that plugins may change. Each function converts the value of its key to an option. Changes to other
  * keys are reported and ignored.
  */
 const changeable: Readonly<

@@ -91,8 +91,8 @@ export function createRequests({
 }
 
 /**
- * Creates the function that registers listeners. Listeners receive each request and question with functions that answer
- * it.
+ * Creates the function that registers listeners. Listeners receive each permission request and question with functions
+ * that answer the request or question.
  */
 export function createListeners(
   bus: Bus,

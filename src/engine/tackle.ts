@@ -182,8 +182,9 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   /**
-   * Calls the listener for every event of this engine. With `otherProcesses`, also calls it for the permission requests
-   * and questions of other processes on the same store, and for their answers. Waiting requests are announced first.
+   * Calls the listener for every event of this engine. With `otherProcesses`, also calls the listener for the
+   * permission requests and questions of other processes on the same store, and for the answers to them. Requests that
+   * are already waiting are announced first.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
@@ -198,7 +199,10 @@ export interface Tackle {
    * processes on the same store. With `sessionID`, returns only the requests of this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
-  /** Returns the permission requests of this engine, oldest first. */
+  /**
+   * Returns the waiting permission requests of this engine, oldest first. With `sessionID`, returns only the requests
+   * of this session.
+   */
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>

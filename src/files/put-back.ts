@@ -65,16 +65,16 @@ function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): str
 
 /** How to treat files that cannot be restored. By default, nothing is changed. */
 export interface UndoChoice {
-  /** Restore the other files, if any. */
+  /** Whether to restore the other files, if any. */
   others?: boolean
-  /** Change no file, but count the turn as undone. */
+  /** Whether to change no file, but count the turn as undone. */
   skip?: boolean
 }
 
 /** The result of an undo or redo. */
 export interface UndoOutcome {
   files: RestoredFile[]
-  /** Files that were not changed. The caller allowed this with `others` or `skip`. */
+  /** Files that were not changed, which the caller allowed with `others` or `skip`. */
   refused: RefusedFile[]
   /** The changes to pass to {@link putBack} to reverse this operation. */
   changes: FileChange[]

@@ -263,7 +263,7 @@ const maxUnseen = 20
 /** Maximum number of contents that are stored at once. A request to a shared store takes up to 50 ms. */
 const maxStoring = 16
 
-/** Stores the content after a change if the store is shared with other machines, so that they can rebuild the file. */
+/** Stores the content after a change if other machines share the store, so that these machines can rebuild the file. */
 async function keepResult(next: Uint8Array | undefined, contents: ContentStore): Promise<void> {
   if (next && contents.isShared) await contents.put(next)
 }

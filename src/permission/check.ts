@@ -121,7 +121,8 @@ function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check
 
 /**
  * Returns the check of a command, and a new check for running the command outside the sandbox. If both checks ask,
- * returns only the new check, because permission to run outside the sandbox includes permission to run.
+ * returns only the new check, because permission to run outside the sandbox includes permission to run. Returns a check
+ * of another permission unchanged.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]

@@ -258,7 +258,7 @@ function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy
   }
 }
 
-/** Returns the reasons why "always" is not available for a check. Returns an empty list if it is available. */
+/** Returns the reasons why "always" is not available for a check. Returns an empty list if "always" is available. */
 function reasonsForOnce({ permission, pattern, protection, remember, onlyOnce, options }: Check): string[] {
   if (invisibleCharacters(pattern)) return ["it contains invisible characters"]
   if (remember !== undefined) return []

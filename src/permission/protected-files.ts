@@ -41,8 +41,8 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
 
 /**
  * Returns the protection against changes for a path inside one of the directories. All paths are absolute and resolved.
- * Such a directory is, for example, a user config directory in an unusual location, which `protectionOf` does not
- * recognize by its name.
+ * Used, for example, for a user config directory in an unusual location, which `protectionOf` does not recognize by its
+ * name.
  */
 export function protectionIn(directories: readonly string[], path: string): Protection | undefined {
   const directory = directories.find((each) => isInside(path, each))

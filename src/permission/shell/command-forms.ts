@@ -215,8 +215,8 @@ function isGenuine(path: string): boolean {
 }
 
 /**
- * Returns the path to which a plain name resolves, if it is in the worktree or in a relative directory of `PATH`. Rules
- * for the plain name are meant for a different program.
+ * Returns the path to which a plain name resolves, if that path is in the worktree or in a relative directory of
+ * `PATH`. Rules for the plain name are meant for a different program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {
   if (name === "" || name.includes("/")) return undefined

@@ -333,13 +333,13 @@ export interface GitIndex {
 
 /**
  * Returns the tracked paths of a repository, relative to its root. Returns an empty list if the index does not exist,
- * and undefined if it cannot be read or parsed.
+ * and undefined if the index cannot be read or parsed.
  */
 export function trackedPaths(gitDirectory: string): string[] | undefined {
   return readIndex(gitDirectory)?.paths
 }
 
-/** Reads the index of a repository. Returns undefined if it cannot be read or parsed. */
+/** Reads the index of a repository. Returns undefined if the index cannot be read or parsed. */
 function readIndex(gitDirectory: string): GitIndex | undefined {
   try {
     const bytes = readRegularFile(join(gitDirectory, "index"), maxIndexBytes)

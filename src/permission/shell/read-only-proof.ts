@@ -206,7 +206,10 @@ function readPart(token: Token, tokens: Token[]): FindPart {
   return { accepts: nameTest(token) ?? (() => true), prints: /^-print0?$/.test(token.name) }
 }
 
-/** Returns the test `-name` or `-iname`. Returns undefined for other tests and for unusual patterns. */
+/**
+ * Returns a function that performs the test `-name` or `-iname`. Returns undefined for other tests and for unusual
+ * patterns.
+ */
 function nameTest({ name: test, value }: Token): ((name: string) => boolean) | undefined {
   if (!value || !/^[\w.*+@,=-]+$/.test(value.text)) return undefined
   if (test === "-name") return (name) => wildcardMatch(name, value.text)

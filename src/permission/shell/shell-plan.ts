@@ -160,7 +160,10 @@ export interface Walk {
   problem(reason: string): void
   /** Returns the position that the walk has reached. */
   position(): Position
-  /** Assigns the inputs that were found after a position to the commands and texts after it. */
+  /**
+   * Assigns the inputs that were found after a position to the commands and texts that were found after the same
+   * position.
+   */
   feed(since: Position, piped?: boolean): void
   /** Analyzes a statement that starts in these directories. */
   visit(node: ShellNode, at: Directories): Exit

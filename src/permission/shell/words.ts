@@ -185,8 +185,9 @@ export interface Draft {
   unquoted?: boolean
   /** The value of an unquoted variable that stands for files. */
   bound?: string
-  /** Number of unknown parts, and the number of unknown parts that are numbers without a sign. */
+  /** Number of unknown parts. */
   unknowns: number
+  /** Number of unknown parts that are numbers without a sign. */
   numbers: number
   bindings?: Bindings
 }
