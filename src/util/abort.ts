@@ -26,7 +26,10 @@ export function abortedError(signal: AbortSignal): TackleError {
   return TackleError.isInstance(signal.reason) ? signal.reason : new AbortedError(undefined, signal.reason)
 }
 
-/** Settles like `promise`, or rejects if the signal aborts first. Does not stop the work behind the promise. */
+/**
+ * Settles like `promise`. If the signal aborts first, rejects with the error of {@link abortedError}. Does not stop the
+ * work behind the promise.
+ */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
@@ -54,7 +57,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Calls `work` with a signal that aborts when `signal` aborts, or after `ms` milliseconds with a {@link TimeoutError}
- * as the reason. Settles like the result of `work`.
+ * as the reason. Settles like the promise that `work` returns.
  */
 export async function withTimeLimit<T>(
   { ms, message, signal }: { ms: number; message: string; signal: AbortSignal },
@@ -83,8 +86,8 @@ export async function within<T>(promise: Promise<T>, ms: number): Promise<T | un
 }
 
 /**
- * Keeps the process alive until `work` settles. Used for work that Node does not wait for, such as a request that waits
- * for a reply. Settles like `work`.
+ * Keeps the process alive until `work` settles. Used for work that Node does not wait for, such as waiting for the
+ * user's reply to a permission request. Settles like `work`.
  */
 export async function keepAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => {}, longestIntervalMs)
@@ -95,5 +98,5 @@ export async function keepAlive<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Maximum delay of a timer in ms. Node fires longer timers immediately. */
+/** Maximum delay of a timer in ms. Node fires a timer with a longer delay after 1 ms. */
 const longestIntervalMs = 2 ** 31 - 1

@@ -10,10 +10,10 @@ export interface Channel<T> extends AsyncIterableIterator<T> {
   readonly size: number
 }
 
-/** Creates a channel. Calls `onLeave` once if the reader leaves the loop before `end`. */
+/** Creates a channel. Calls `onLeave` once if the reader leaves the loop before `end` is called. */
 export function createChannel<T>(onLeave: () => void): Channel<T> {
   let queue: T[] = []
-  /** Callbacks that wake reads waiting for a value. */
+  /** Callbacks that resume reads that wait for a value. */
   const waiting: (() => void)[] = []
   let ended = false
 

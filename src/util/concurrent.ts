@@ -1,6 +1,6 @@
 /**
- * Calls `work` for each item, at most `limit` at a time. Rejects with the first error and then makes no further
- * calls.
+ * Calls `work` for each item. At most `limit` calls run at the same time. After the first error, rejects with that
+ * error and starts no further calls.
  */
 export async function forEachConcurrently<T>(
   items: readonly T[],

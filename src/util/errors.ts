@@ -56,7 +56,10 @@ export function errorMessage(error: unknown): string {
 
 const unreadable = "an error that cannot be read"
 
-/** Returns the `code` of a system error, such as `ENOENT`. Never throws, even if reading the value does. */
+/**
+ * Returns the `code` of a system error, such as `ENOENT`, or undefined if the value has no such code. Never throws,
+ * even if reading the value does.
+ */
 export function systemCode(error: unknown): string | undefined {
   try {
     if (typeof error !== "object" || error === null || !("code" in error)) return undefined
@@ -66,7 +69,10 @@ export function systemCode(error: unknown): string | undefined {
   }
 }
 
-/** Returns the first system error code of the error and its causes that matches the pattern. */
+/**
+ * Returns the first system error code that matches the pattern, from the error or its causes. Returns undefined if no
+ * code matches.
+ */
 export function causeCode(error: unknown, pattern = /./): string | undefined {
   let current = error
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
@@ -77,7 +83,7 @@ export function causeCode(error: unknown, pattern = /./): string | undefined {
   return undefined
 }
 
-/** Maximum number of causes to follow, because causes can be circular. */
+/** Maximum number of errors to inspect, because causes can be circular. */
 const maxCauses = 5
 
 /**

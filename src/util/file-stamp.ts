@@ -5,9 +5,9 @@ import { systemCode } from "./errors.ts"
 export type FileStamps = ReadonlyMap<string, string>
 
 /**
- * Returns a string that changes when the file changes: inode, size and times. Returns an empty string if the file does
- * not exist. The stamp of a directory changes when entries are added or removed. Costs one `stat`. Follows links. Never
- * throws.
+ * Returns the inode, size and times of a file as a string that changes when the file changes. Returns an empty string
+ * if the file does not exist. The stamp of a directory changes when entries are added or removed. Costs one `stat`.
+ * Follows links. Never throws.
  */
 export function fileStamp(path: string): string {
   try {
@@ -19,7 +19,7 @@ export function fileStamp(path: string): string {
   }
 }
 
-/** Returns true if the file or directory changed at `since` or later, in milliseconds since the epoch. */
+/** Returns true if the file or directory changed at `since` (in milliseconds since the epoch) or later. */
 export function changedSince(path: string, since: number): boolean {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
@@ -35,7 +35,7 @@ export function stampFiles(paths: Iterable<string>): Map<string, string> {
   return new Map([...paths].map((path) => [path, fileStamp(path)]))
 }
 
-/** Returns true if no file has changed. Skips files that have the same stamp in `checked`. */
+/** Returns true if no file has changed since its stamp was taken. Skips files that have the same stamp in `checked`. */
 export function isCurrent(stamps: FileStamps, checked?: FileStamps): boolean {
   for (const [path, stamp] of stamps)
     if (checked?.get(path) !== stamp && fileStamp(path) !== stamp) return false

@@ -11,7 +11,9 @@ import {
 } from "node:fs"
 import { systemCode, TackleError } from "./errors.ts"
 
-/** Returns the entries sorted by name. Returns an empty array if the path is not a readable directory. */
+/**
+ * Returns the entries of a directory, sorted by name. Returns an empty array if the path is not a readable directory.
+ */
 export function directoryEntries(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -42,9 +44,9 @@ function statOf(path: string) {
 }
 
 /**
- * Reads a regular file of at most `maxBytes` bytes. Returns undefined if the file does not exist. Throws system errors,
- * and throws `TackleError` with the code `file.irregular` if the file is too large or not a regular file. Never blocks,
- * even if the path is a named pipe without a writer.
+ * Reads a regular file of at most `maxBytes` bytes. Returns undefined if the file does not exist. Throws a system error
+ * if the file cannot be read, and `TackleError` with the code `file.irregular` if the file is too large or not a
+ * regular file. Never blocks, even if the path is a named pipe without a writer.
  */
 export function readRegularFile(path: string, maxBytes: number): Buffer | undefined {
   const refuse = (reason: string) => {
@@ -70,7 +72,8 @@ export function readRegularFile(path: string, maxBytes: number): Buffer | undefi
 }
 
 /**
- * Reads a text file that is stored next to the code, such as a tool description. Call it only when the module loads.
+ * Returns the trimmed text of a file that is stored next to the code, such as a tool description. Reads synchronously,
+ * so call this function only while a module loads.
  */
 export function readText(url: URL): string {
   return readFileSync(url, "utf8").trim()
@@ -78,7 +81,7 @@ export function readText(url: URL): string {
 
 /**
  * Returns the result of a file system call, or undefined if the file does not exist. If the call fails for another
- * reason, rejects with its error.
+ * reason, rejects with the error of the call.
  */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {

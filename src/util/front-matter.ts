@@ -21,7 +21,10 @@ export function readFrontMatter(text: string): FrontMatter | undefined {
   return { fields, body: split.body }
 }
 
-/** Splits a document without parsing the YAML. Returns the YAML, its offset in the document, and the trimmed body. */
+/**
+ * Splits a document into front matter and body without parsing the YAML. Returns the YAML, its offset in the document,
+ * and the trimmed body, or undefined for a document without front matter.
+ */
 export function splitFrontMatter(text: string): { yaml: string; start: number; body: string } | undefined {
   const [head] = /^\uFEFF?---[ \t]*\r?\n/.exec(text) ?? []
   if (head === undefined) return undefined

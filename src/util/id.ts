@@ -30,7 +30,7 @@ export function continueIdsAfter(id: string): void {
   const [, time, counted] = idPattern.exec(id) ?? []
   if (time === undefined || counted === undefined) return
   const [itsTime, itsCount] = [Number.parseInt(time, 36), Number.parseInt(counted, 36)]
-  // Later times need more digits, so they would not sort by time.
+  // Ids with later times need more digits, so they would not sort by time.
   if (itsTime >= 36 ** timeLength - 1) return
   if (itsTime > lastTime) [lastTime, count] = [itsTime, itsCount]
   else if (itsTime === lastTime) count = Math.max(count, itsCount)

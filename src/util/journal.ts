@@ -8,7 +8,7 @@ import { identifyProcess, isProcessRunning } from "./process-table.ts"
 /** Records the work of a process in files, so that a later process can clean up if this process is killed. */
 export interface Journal<T extends object> {
   /**
-   * Writes a record under a name that is unique in this process. The returned function removes the record and is
+   * Writes a record. `name` must be unique within this process. The returned function removes the record and is
    * idempotent.
    */
   add(name: string, record: T): () => void

@@ -60,7 +60,8 @@ function sorted(value: unknown): unknown {
 }
 
 /**
- * Returns an own property of a record whose keys come from outside. Ignores inherited properties such as `toString`.
+ * Returns the record's own property with this key, or undefined if it has none. Ignores inherited properties such as
+ * `toString`. Use it for keys from untrusted input.
  */
 export function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined

@@ -16,8 +16,8 @@ export type ModuleAliases = Readonly<Record<string, string>>
  * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
  * neither the file nor its imports by path have changed. Node strips the types. If Node cannot run a module this way
  * (because of enums, parameter properties or TypeScript packages), jiti transforms it. `aliases` apply to the file and
- * its imports by path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. If the
- * module cannot be loaded, throws its error.
+ * its imports by path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the
+ * error of the import if the module cannot be loaded.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */
@@ -92,7 +92,10 @@ async function importGraph(
   return loaded["module.exports"] ?? loaded
 }
 
-/** Resolves a package entry to a file URL. Returns undefined if the file does not exist. */
+/**
+ * Resolves the specifier of a package entry to a file URL, as `require` does in the file `base`. Returns undefined if
+ * the file does not exist.
+ */
 export function resolveFrom(base: string, specifier: string): string | undefined {
   try {
     const path = createRequire(base).resolve(specifier)

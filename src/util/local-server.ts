@@ -16,7 +16,10 @@ export interface LocalServerOptions {
   host: string
   /** Port to listen on. 0 selects a free port. */
   port: number
-  /** Path of a Unix socket to listen on, instead of host and port. Only the user can connect to it. */
+  /**
+   * Path of a Unix socket to listen on, instead of host and port. Only the user who started the server can connect to
+   * it.
+   */
   socket?: string
   /** The key that clients must send. `answer` checks it. */
   key: string | undefined
@@ -28,15 +31,17 @@ export interface LocalServerOptions {
 }
 
 /**
- * Listens for HTTP requests. Throws `UsageError` if the port is already in use, or if other machines could connect
- * without a key.
+ * Listens for HTTP requests. Throws `UsageError` if the server cannot listen on the address, or if other machines could
+ * connect without a key.
  */
 export async function startLocalServer(
   options: LocalServerOptions,
 ): Promise<{ server: Server; origin: string }> {
   const { name, host, key, answer, onProblem } = options
   if (key === undefined && !isLoopback(host))
-    throw new UsageError(`${name} accepts connections from other machines on ${host}. Set a key with --key.`)
+    throw new UsageError(
+      `${name} cannot listen on ${host} without a key, because other machines could connect. Set a key with --key.`,
+    )
   const server = createServer(options.limits ?? {}, (incoming, response) => {
     // A client may disconnect at any time, which is not an error.
     incoming.on("error", () => response.destroy())
@@ -92,7 +97,9 @@ export function isLoopback(address: string): boolean {
   return loopbackHosts.includes(hostInUrl(address))
 }
 
-/** Returns true if an `Origin` header names a page on this machine. Any other value, such as `null`, returns false. */
+/**
+ * Returns true if an `Origin` header names a page on this machine. Returns false for any other value, such as `null`.
+ */
 export function isLoopbackOrigin(origin: string): boolean {
   if (!URL.canParse(origin)) return false
   const url = new URL(origin)

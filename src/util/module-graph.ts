@@ -73,8 +73,8 @@ const commonJs = createRequire(import.meta.url)
 const forgetting = "?tackle-forgets"
 
 /**
- * Adds each file that a module of a graph imports by path to the graph, and adds the graph's mark to the URL of the
- * file.
+ * Resolves the imports of the modules in a graph. A file that is imported by path becomes part of the graph, and its
+ * URL receives the graph's mark.
  */
 const resolve: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context

@@ -19,8 +19,8 @@ export function resolvePath(path: string, directory: string, home: string = home
 
 /**
  * Returns the path with all links resolved, including links to missing targets. Appends, unchanged, the part of the
- * path that does not exist. Throws system errors, such as a link loop or missing access, but not if an entry does not
- * exist.
+ * path that does not exist. Throws a system error if the path cannot be resolved, for example because of a link loop or
+ * missing access. A missing entry is not an error.
  */
 export function realPath(path: string): string {
   return followPath(path).real

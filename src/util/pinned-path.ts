@@ -31,7 +31,9 @@ export interface FileIdentity {
   inode: bigint
 }
 
-/** Returns the identity of the file at a resolved path, or undefined if it does not exist or cannot be inspected. */
+/**
+ * Returns the identity of the file at a resolved path, or undefined if the file does not exist or cannot be inspected.
+ */
 export function identityAt(real: string): FileIdentity | undefined {
   try {
     return identityOf(lstatSync(real, { bigint: true }))
@@ -54,7 +56,8 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 /**
  * Opens a resolved path without following links, including links that were created after it was resolved. Permission
  * was granted for this path, and a link could redirect it to another file. Returns a descriptor that the caller must
- * close. Throws {@link MovedPathError} if the path now leads to a different file, and system errors.
+ * close. Throws {@link MovedPathError} if the path now leads to a different file, and a system error if the file cannot
+ * be opened.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)
@@ -67,7 +70,7 @@ export function openPinned(real: string, flags: number): number {
 export interface PinnedDirectory {
   /** Absolute paths of the directories that were created to open this one, outermost first. */
   made: readonly string[]
-  /** Returns a path of the entry. The path goes through the open directory on systems that support such paths. */
+  /** Returns a path to the entry. The path goes through the open directory on systems that support such paths. */
   entry(name: string): string
   close(): void
 }

@@ -29,8 +29,8 @@ export class PipeError extends TackleError {
 }
 
 /**
- * Number of pipes created together. One `mkfifo` takes about 4 ms for one pipe or for eight. Unused pipes stay open for
- * later calls.
+ * Number of pipes created together. One `mkfifo` takes about 4 ms, whether it creates one pipe or eight. Unused pipes
+ * stay open for later calls.
  */
 const batchSize = 8
 

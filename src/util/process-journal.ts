@@ -9,7 +9,10 @@ export interface ProcessJournal {
    * idempotent.
    */
   add(tree: TreeIdentity | TreeIntent, sessionID?: string): () => void
-  /** Returns true while the journal contains a process tree of the session that a running Tackle process started. */
+  /**
+   * Resolves to true if the journal contains a process tree of the session, and the Tackle process that recorded the
+   * tree is running.
+   */
   isAtWork(sessionID: string): Promise<boolean>
   /** Removes all records that this process wrote. */
   clear(): void

@@ -59,7 +59,10 @@ export function readBootID(): string | undefined {
   return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
 }
 
-/** Returns `fallback` on errors, which are expected because a process can end or belong to another user. */
+/**
+ * Returns `fallback` for expected errors: the process has ended or belongs to another user, or the system has no
+ * `/proc`.
+ */
 function readOr<T>(read: () => T, fallback: T): T {
   try {
     return read()

@@ -15,7 +15,9 @@ const killGraceMs = 3_000
 const afterKillMs = 1_000
 const pollMs = 10
 
-/** Environment variable with a unique value for each started program. Its descendants inherit it. */
+/**
+ * Environment variable with a unique value for each started program. The program's descendants inherit the variable.
+ */
 export const markName = "TACKLE_PROCESS"
 
 /** A process group, and the processes that left the group but carry the mark or descend from its processes. */
@@ -87,8 +89,8 @@ export function isGroupAlive(group: number): boolean {
 
 /**
  * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that are still
- * running. Resolves when all processes have ended, at most a second after SIGKILL. On systems without `/proc`, finds
- * only the group.
+ * running. Resolves when all processes have ended, or one second after SIGKILL at the latest. On systems without
+ * `/proc`, finds only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {
   const known = new Map<number, ProcessEntry>()

@@ -89,8 +89,8 @@ export interface RunningProcess {
   /** Removes the records of the tree. Call it when no process of the tree is left. */
   removeRecords(): void
   /**
-   * Sends SIGTERM to the whole tree, and SIGKILL after the grace period (3 seconds by default). No output is delivered
-   * afterwards.
+   * Sends SIGTERM to the whole tree, and SIGKILL after `graceMs` milliseconds (default: 3,000). After the promise
+   * resolves, no more output is delivered.
    */
   kill(graceMs?: number): Promise<void>
   /** Allows this process to exit while the program runs. */
@@ -243,7 +243,7 @@ function childEnds({ output, errors, input }: Pipes): number[] {
   return [output.write, errors?.write, input?.read].filter((end) => end !== undefined)
 }
 
-/** The output of a program that is being read. */
+/** The output of a program, which this process reads. */
 interface ProcessOutput {
   /** Resolves when no process holds the output open, or when reading was stopped. */
   readonly closed: Promise<void>

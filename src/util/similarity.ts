@@ -5,8 +5,8 @@
 const maxLength = 1_000
 
 /**
- * Returns the minimum number of characters to insert, delete or replace. Takes time proportional to the product of the
- * lengths. Returns the longer length for different texts over 1,000 characters.
+ * Returns the minimum number of characters to insert, delete or replace to turn `a` into `b`. Takes time proportional
+ * to the product of the lengths. Returns the longer length for different texts over 1,000 characters.
  */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
@@ -42,8 +42,8 @@ export function nearNames(name: string, names: readonly string[], limit: number)
 }
 
 /**
- * Returns `Did you mean a or b?` with up to three names that differ from `name` in at most a third of its characters,
- * or in two characters of a short name. Returns undefined if no name is near enough.
+ * Returns `Did you mean a or b?` with up to three names that differ from `name` in at most two characters or a third of
+ * its characters, whichever is more. Returns undefined if no name is near enough.
  */
 export function didYouMean(name: string, names: readonly string[]): string | undefined {
   const near = nearNames(name, names, Math.max(2, Math.floor(name.length / 3))).slice(0, 3)

@@ -11,9 +11,9 @@ export interface SweepLimits {
 }
 
 /**
- * Removes entries of a directory that are too old, then the oldest entries until the size limit is met. Removes
- * directories with their contents. Keeps entries for which `spare` returns true. Ignores a missing directory and
- * entries that another process removes.
+ * Removes the entries of a directory that exceed the age limit, and then the oldest entries until the size limit is
+ * met. Removes directories with their contents. Keeps entries for which `spare` returns true. Ignores a missing
+ * directory and entries that another process removes.
  */
 export async function sweepDirectory(
   root: string,

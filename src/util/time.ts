@@ -13,13 +13,13 @@ export function currentTime(): number {
 
 const minuteMs = 60_000
 
-/** Formats a time in milliseconds since the epoch in the local time zone: `2026-11-21 10:39`. */
+/** Formats a time, given in milliseconds since the epoch, in the local time zone: `2026-11-21 10:39`. */
 export function localMinute(time: number): string {
   const shifted = time - new Date(time).getTimezoneOffset() * minuteMs
   return new Date(shifted).toISOString().slice(0, 16).replace("T", " ")
 }
 
-/** Formats the date of a time in milliseconds since the epoch, in the local time zone: `2026-11-21`. */
+/** Formats the date of a time, given in milliseconds since the epoch, in the local time zone: `2026-11-21`. */
 export function localDay(time: number): string {
   return localMinute(time).slice(0, 10)
 }

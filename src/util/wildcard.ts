@@ -1,8 +1,8 @@
 /**
  * Returns true if the pattern matches the whole text. `*` matches any number of characters, including `/` and line
- * breaks. `?` matches exactly one. All other characters match themselves, case-sensitively. A trailing ` *` also
- * matches nothing, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do not
- * slow it down.
+ * breaks. `?` matches exactly one character. All other characters match themselves, case-sensitively. A trailing ` *`
+ * also matches nothing, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do
+ * not slow it down.
  */
 export function wildcardMatch(text: string, pattern: string): boolean {
   return matchPieces(text, pattern) || (pattern.endsWith(" *") && matchPieces(text, pattern.slice(0, -2)))
@@ -89,8 +89,8 @@ function agree(a: string, b: string): boolean {
 }
 
 /**
- * Compares both patterns from their ends. `row[j]` is true if the end of `a` from `i` and the end of `b` from `j`
- * overlap.
+ * Returns true if some text matches both patterns. Compares the patterns from their ends: `row[j]` is true if the end
+ * of `a` from `i` and the end of `b` from `j` overlap.
  */
 function overlapPieces(a: string, b: string): boolean {
   if (!agree(a, b)) return false

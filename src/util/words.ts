@@ -1,4 +1,7 @@
-/** Returns the number and the noun, such as `1 file` or `2 files`. `several` is the plural form. Default: with an s. */
+/**
+ * Returns the number and the noun, such as `1 file` or `2 files`. `several` is the plural form. Default: `noun` with an
+ * `s`.
+ */
 export function counted(count: number, noun: string, several = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : several}`
 }

@@ -27,7 +27,9 @@ test("answers under its origin, with brackets around an IPv6 address", async () 
 })
 
 test("requires a key on addresses that other machines can reach", async () => {
-  await expect(start({ host: "0.0.0.0" })).rejects.toThrow("other machines on 0.0.0.0. Set a key with --key")
+  await expect(start({ host: "0.0.0.0" })).rejects.toThrow(
+    "on 0.0.0.0 without a key, because other machines could connect. Set a key with --key",
+  )
   await start({ host: "0.0.0.0", key: "sesame" })
 })
 
