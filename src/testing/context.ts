@@ -15,7 +15,7 @@ export interface FakeContext extends ToolContext, AsyncDisposable {
 
 /**
  * Creates a complete {@link ToolContext} without an engine, for unit tests of tools. Allows every request unless
- * `onAsk` throws. Keeps to-dos and jobs in memory. Writes full outputs to a temporary directory, which is removed when
+ * `onAsk` throws. Stores to-dos and jobs in memory. Writes full outputs to a temporary directory, which is removed when
  * the context is disposed (`await using ctx = fakeContext(…)`).
  */
 export function fakeContext(

@@ -70,8 +70,8 @@ export interface ModelServer {
 
 /**
  * Starts an HTTP server that answers with scripted replies, streamed or not. The server supports OpenAI's Chat
- * Completions and Responses APIs, and Anthropic's Messages API. Answers with status 400 or 404 and a text message if
- * the script has ended, the script throws, or the path is unknown. Providers do not retry these statuses.
+ * Completions and Responses APIs, and Anthropic's Messages API. Answers with an error message and status 400 if the
+ * script has ended or throws, and status 404 if the path is unknown. Clients do not retry these statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, responses, messages, ...(options.formats ?? [])]

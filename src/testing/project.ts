@@ -12,15 +12,16 @@ export interface TemporaryProject {
   path(...names: string[]): string
   /** Writes a file and creates its parent directories. */
   write(name: string, content: string | Uint8Array): Promise<void>
-  /** Reads a file. Throws system errors. */
+  /** Reads a file as UTF-8 text. Rejects with a system error if the file cannot be read. */
   read(name: string): Promise<string>
   /** Deletes the directory. Idempotent. */
   remove(): Promise<void>
 }
 
 /**
- * Creates a project in the system's temporary directory. With `git`, it is a repository on branch `main` whose first
- * commit contains the files. The user's git configuration is ignored. The caller must remove the project.
+ * Creates a project in the system's temporary directory. If `git` is true, the project is a Git repository on the
+ * branch `main`, and its first commit contains the files. The user's git configuration is ignored. The caller must
+ * remove the project.
  */
 export async function temporaryProject(
   files: Record<string, string> = {},

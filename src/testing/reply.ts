@@ -20,7 +20,8 @@ export interface ScriptedUsage {
 }
 
 /**
- * A defect of an answer on the wire. For an answer that is not streamed, "event" means the body.
+ * A defect of an answer on the wire. The body of an answer that is not streamed counts as two events, one for each
+ * half.
  * - `hang`: the request is accepted and never answered.
  * - `hang-mid`: half of the events are sent, and the connection stays open.
  * - `cut`: half of the events are sent, and the connection closes before the end of the body.
@@ -39,7 +40,10 @@ export interface Reply {
   calls?: ScriptedCall[]
   /** Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. */
   finish?: string
-  /** Token counts to report. Default: a quarter of the bytes sent and received. */
+  /**
+   * Token counts to report. Default: one input token per four bytes of the request, and one output token per four
+   * characters of the reply.
+   */
   usage?: ScriptedUsage
   /** Number of characters of text, reasoning or arguments per streamed event. Default: all characters in one event. */
   pieceSize?: number
@@ -73,6 +77,7 @@ export function callID(call: ScriptedCall, request: number, position: number): s
 
 /**
  * Splits text into pieces of `size` characters. Does not split surrogate pairs, so a piece may be one character longer.
+ * Throws `RangeError` if `size` is less than 1.
  */
 export function pieces(text: string, size = text.length): string[] {
   if (text === "") return []
@@ -87,7 +92,7 @@ export function pieces(text: string, size = text.length): string[] {
   return cut
 }
 
-/** Returns the scripted usage of a reply. Default: a quarter of the number of bytes. */
+/** Returns the scripted usage of a reply, or the default of {@link Reply.usage}. */
 export function usageOf(reply: Reply, requestBytes: number): ScriptedUsage {
   if (reply.usage) return reply.usage
   const said = (reply.text ?? "") + (reply.reasoning ?? "") + (reply.calls ?? []).map(argumentsText).join("")

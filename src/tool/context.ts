@@ -42,8 +42,8 @@ export interface ToolContext {
    */
   ask(request: AskRequest): Promise<void>
   /**
-   * Returns the verdict of the rules on reading a file, without asking the user. Searches hide files that are not
-   * allowed.
+   * Returns the action that the rules specify for reading a file, without asking the user. Search tools omit files that
+   * the rules do not allow to be read.
    */
   mayRead?(path: string): Promise<Action>
   /** Opens a file for output that is too long to keep in memory. */
@@ -59,10 +59,10 @@ export interface ToolContext {
   spawn?: Spawn
   /** Asks the user questions. Absent if no user can answer. */
   question?: AskUser
-  /** Shows forms of MCP servers. Absent if the client can only show questions. */
+  /** Shows forms from MCP servers. Absent if the client can only show questions. */
   form?: AskForm
   /**
-   * Sends requests of MCP servers to the model. Request the permission `mcp_sampling` first. Absent without a model.
+   * Sends requests from MCP servers to the model. Request the permission `mcp_sampling` first. Absent without a model.
    */
   sample?: Sample
   /**
@@ -87,8 +87,8 @@ export interface AskRequest {
   /** Name of the permission, such as `read`, `edit`, `bash` or the id of a tool. */
   permission: string
   /**
-   * Everything that the call would do. If the rules deny one of the patterns, the request is denied. Otherwise, if one
-   * of the patterns needs permission, the user is asked about all patterns.
+   * Patterns that describe everything that the call would do. If the rules deny one of the patterns, the request is
+   * denied. Otherwise, if one of the patterns needs permission, the user is asked about all patterns.
    */
   patterns: string[]
   /** Patterns that are allowed in the future if the user replies "always". */
@@ -116,7 +116,7 @@ export interface TodoCapability {
   write(todos: Todo[]): Promise<void>
 }
 
-/** Background jobs of all sessions. They end with the process that started them. */
+/** Access to the background jobs of all sessions. A job ends with the process that started it. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined
@@ -130,7 +130,7 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** Sends SIGTERM to the process group, and SIGKILL after a grace period. Resolves when the group has ended. */
   kill(): Promise<void>
-  /** Writes to the job's input. Undefined if the input is closed or the job has ended. */
+  /** Standard input of the job. Undefined if the input is closed or the job has ended. */
   readonly input?: JobInput | undefined
 }
 
@@ -163,14 +163,14 @@ export interface SandboxCapability {
   active(): Promise<boolean>
   /**
    * Returns a command that runs in the sandbox, or undefined if commands run without a sandbox. `text` is the shell
-   * command. Throws `SandboxError` if a sandbox is required but none works.
+   * command. Rejects with `SandboxError` if a sandbox is required but not available.
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
 }
 
 /**
- * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws if the agent or the
- * child session cannot be used. If the subagent itself fails, the failure is the result.
+ * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Rejects if the agent or the
+ * child session cannot be used. If the subagent itself fails, resolves with the failure.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
@@ -241,7 +241,7 @@ export interface FormAnswer {
 
 /**
  * Requests one answer from the session's model, without tools. Rejects with `UsageError` if the run's budget does not
- * allow the request, and with the model's errors.
+ * allow the request, and with the model's error if the model fails.
  */
 export type Sample = (request: SampleRequest) => Promise<SampleResult>
 
@@ -267,7 +267,7 @@ export interface SampleResult {
   /** Id of the model that answered. */
   model: string
   cut: boolean
-  /** Tokens and US dollars that the session's model used. Absent if another model answered. */
+  /** Tokens that the session's model used, and their cost in US dollars. Absent if another model answered. */
   spent?: { tokens: Tokens; cost: number }
 }
 
@@ -294,7 +294,7 @@ export interface FoundInstructions {
   text: string
 }
 
-/** Access to the language servers, which run as long as the engine. */
+/** Access to the language servers, which run as long as the engine is open. */
 export type LanguageCapability = Omit<LanguageService, "close">
 
 /** A tool of the session that is not offered to the model yet. */

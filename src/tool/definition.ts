@@ -48,12 +48,12 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
   /** Returns a message that replaces the default message about invalid arguments. */
   formatValidationError?(error: z.ZodError): string
-  /** Providers whose models are offered the tool. Default: all providers. */
+  /** Ids of the providers whose models are offered the tool. Default: all providers. */
   providers?: readonly string[]
   access?: Access
   /**
-   * Whether the tool changes nothing before its first `ctx.ask` resolves. A call that is interrupted earlier then has
-   * no effect. Ignored for third-party tools.
+   * Whether the tool changes nothing before its first `ctx.ask` resolves. If true, a call that is interrupted before
+   * that has no effect. Ignored for third-party tools.
    */
   asksFirst?: boolean
   /** Whether the tool must not run in parallel with another call in the same step. */

@@ -12,7 +12,7 @@ export interface OutputView extends Truncation {
   text: string
 }
 
-/** Collects output of any length. Uses less than 1 MB of memory if the byte limit is at most a third of 1 MB. */
+/** Collects output of any length. Uses less than 1 MB of memory if the byte limit is at most 333 KB. */
 export interface OutputBuffer {
   /** Number of bytes received so far. */
   readonly bytes: number

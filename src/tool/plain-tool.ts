@@ -4,9 +4,10 @@ import type { ToolContext } from "./context.ts"
 import { type Definition, define, type Info, isTool, isToolId, type ToolResult } from "./tool.ts"
 
 /**
- * Returns a tool with this id, and the author's own id as its alias, for an export of a file or plugin: either
- * `Tool.define(…)` or a plain object `{ description, args, execute }`. Returns undefined for any other value. Throws
- * `TypeError` if the id is invalid or a field is from a zod version other than 4.
+ * Converts an export of a file or plugin to a tool with this id. The export is the result of `Tool.define(…)` or a
+ * plain object `{ description, args, execute }`. If the author chose another valid id, that id becomes the alias.
+ * Returns undefined for any other value. Throws `TypeError` if the id is invalid, or if the fields of `args` are
+ * neither all Zod 4 schemas nor all JSON Schemas.
  */
 export function readTool(id: string, value: unknown): Info | undefined {
   if (isTool(value)) {
@@ -77,7 +78,7 @@ function parametersOf(args: Record<string, unknown>): Pick<Definition, "paramete
   const other = fields.find(([, field]) => !isRecord(field) || "_zod" in field || "_def" in field)
   if (other)
     throw new TypeError(
-      `its field "${other[0]}" is neither a Zod 4 schema nor, like the other fields, a JSON Schema`,
+      `the fields of its \`args\` must be either all Zod 4 schemas or all JSON Schemas: check the field "${other[0]}"`,
     )
   return {
     parameters: z.looseObject({}),

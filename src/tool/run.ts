@@ -35,7 +35,10 @@ class ToolResultError extends TackleError {
 /** A result that always has metadata. */
 export type CompleteResult = ToolResult & { metadata: Record<string, unknown> }
 
-/** Validates the arguments, executes the tool and truncates its output. */
+/**
+ * Validates the arguments, executes the tool and truncates its output. Throws `InvalidArgumentsError` if the arguments
+ * are invalid, `ToolResultError` if the result is invalid, and the tool's own error if the tool fails.
+ */
 export async function runTool<P extends z.ZodType>(
   tool: ReadyTool<P>,
   args: unknown,

@@ -17,7 +17,10 @@ export interface SecretMask {
   value<T>(value: T): T
   /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
-  /** Masks streamed text. `held` is the end of the text if it could be the beginning of a secret. */
+  /**
+   * Masks streamed text. `held` is the part at the end of the text that could be the beginning of a secret. It is empty
+   * if there is no such part.
+   */
   split(text: string): { shown: string; held: string }
 }
 
@@ -88,7 +91,7 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   }
 }
 
-/** Returns the value unchanged and as escaped in JSON, such as in the arguments of a call. */
+/** Returns the value in two spellings: unchanged, and escaped as in JSON, for example in the arguments of a call. */
 function spellings(value: string): Set<string> {
   return new Set([value, JSON.stringify(value).slice(1, -1)])
 }

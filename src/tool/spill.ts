@@ -26,7 +26,7 @@ const checkShare = 1 / 64
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
   readonly path: string
-  /** Number of bytes accepted. */
+  /** Number of bytes written to the file so far. */
   readonly bytes: number
   /**
    * True if the file has reached its size limit. In this case, the last line of the file is a notice about the limit.
@@ -44,7 +44,10 @@ export interface SpillFile {
 /** Opens the next spill file of a call. Throws if the file cannot be created. */
 export type SpillOpener = () => SpillFile
 
-/** Creates an opener for the spill files of one call, numbered from 1. Creates the directory when it opens a file. */
+/**
+ * Creates an opener for the spill files of one call, numbered from 1. The opener creates the directory if it does not
+ * exist.
+ */
 export function createSpillOpener(options: {
   directory: string
   name: string
@@ -197,7 +200,7 @@ export interface FullText {
   readonly bytes: number
   /** True if the file has reached its limit and lacks the end of the output. */
   readonly capped: boolean
-  /** System error that made the file incomplete. */
+  /** Message of the error that made the file incomplete. */
   readonly problem: string | undefined
   /** Appends a chunk. Never throws, because the model must receive the output even if the disk is full. */
   write(chunk: Uint8Array | string): void

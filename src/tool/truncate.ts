@@ -110,7 +110,7 @@ function locationOf(full: FullText, canDelegate = false): string {
   const delegate = canDelegate ? ", or have a subagent read it with task" : ""
   const use = `Use read with offset and limit, or grep${delegate}.`
   if (full.path === undefined) {
-    return `The full text could not be saved (${full.problem}). To see the rest, run the call again in parts that return less output.`
+    return `The full text could not be saved (${full.problem}). To see the rest, make several calls that each return less output.`
   }
   if (full.problem !== undefined) {
     return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`
