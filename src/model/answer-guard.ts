@@ -11,7 +11,10 @@ interface AnswerLimits {
    * Maximum time in milliseconds without data after the finish reason. After this time, the answer counts as complete.
    */
   closingMs: number
-  /** Maximum length of an event whose text is joined with that of the next event. 0 keeps all events as they are. */
+  /**
+   * Maximum length in bytes of an event whose text is joined with the text of the next event. 0 leaves all events
+   * unchanged.
+   */
   joinedLength: number
 }
 
@@ -24,11 +27,12 @@ const defaultLimits: AnswerLimits = {
 }
 
 /**
- * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
+ * Wraps a `fetch` so that a defective answer cannot exhaust memory or lose its content:
  * - If the body or a line exceeds its limit, reading fails with a `ProviderError` that is not retryable.
  * - The last event is accepted even if the blank line after it is missing.
- * - If the server sends nothing after the finish reason, the stream ends as if the server had closed it.
- * - Texts of up to `joinedLength` that arrive together are joined into one event.
+ * - If the server sends nothing for `closingMs` after the finish reason, the stream ends as if the server had closed
+ *   it.
+ * - Events of up to `joinedLength` bytes that arrive together and differ only in their text are joined into one event.
  * - A streamed call without a name becomes a call to `invalid`. Otherwise, the provider packages would drop the call.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
@@ -63,7 +67,8 @@ function guardBody(
   let size = 0
 
   /**
-   * Reads the next bytes. If the server sends nothing after the finish reason, returns the end of the stream.
+   * Reads the next bytes. If the server sends nothing for `closingMs` after the finish reason, returns the end of the
+   * stream.
    */
   async function read(): Promise<Awaited<ReturnType<typeof reader.read>>> {
     if (!events?.isFinished()) return await reader.read()
@@ -171,7 +176,9 @@ function createEventReader(joinedLength: number) {
   }
 }
 
-/** Matches the values in a delta that hold text, reasoning or arguments, in the Chat Completions and Messages APIs. */
+/**
+ * Matches the values in a delta that contain text, reasoning or arguments, in the Chat Completions and Messages APIs.
+ */
 const textValues =
   /"(?:content|reasoning|reasoning_content|arguments|text|thinking|partial_json)"\s*:\s*"((?:[^"\\]|\\.)+)"/g
 
@@ -215,7 +222,7 @@ function createUnnamedCalls() {
   const named = new Set<unknown>()
   const unnamed = new Set<unknown>()
 
-  /** Removes a blank name. Returns true if this changed the call. */
+  /** Records whether a call has a name, and removes a blank name. Returns true if the call has no name yet. */
   function check(call: unknown): boolean {
     if (!isRecord(call) || !isRecord(call.function)) return false
     const { index = 0, function: called } = call

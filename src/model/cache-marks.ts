@@ -11,7 +11,7 @@ export interface CacheMark {
    * results.
    */
   part: SharedV4ProviderOptions
-  /** Mark for the message itself, for packages that read it there. */
+  /** Mark for the message itself, for packages that read the marks of messages. */
   message?: SharedV4ProviderOptions
 }
 
@@ -63,7 +63,8 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
 }
 
 /**
- * Name of the message field that holds a cache mark until {@link marksIntoTexts} moves the mark to the message's text.
+ * Name of the message field that contains a cache mark until {@link marksIntoTexts} moves the mark to the message's
+ * text.
  */
 export const markInText = "tackle_cache_control"
 

@@ -22,7 +22,7 @@ export interface CallRequest {
   /** Properties of the model: its name for errors, its quirks, and its configured timeouts. */
   info?: ModelInfo
   prompt: LanguageModelV4Prompt
-  /** Sent with every request, even if `toolChoice` is `none`. */
+  /** Tools that the request offers. They are sent even if `toolChoice` is `none`. */
   tools: readonly OfferedTool[]
   toolChoice?: "auto" | "none" | "required"
   /** The JSON Schema for the answer, for servers that support it. */

@@ -228,7 +228,7 @@ function createEncodedConversation(): EncodedConversation {
   }
 }
 
-/** Returns the malformed arguments of each call in a message, and undefined for other arguments. */
+/** Returns, for each call in a message, the malformed arguments, or undefined if the arguments are well-formed. */
 function textInputs({ role, content }: LanguageModelV4Message): (string | undefined)[] {
   if (role !== "assistant") return []
   return content.flatMap((part) => {

@@ -4,24 +4,24 @@ import { updatePrivateFile } from "../store/private-file.ts"
 import { systemCode, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Gives access to the API keys of providers. */
+/** Reads and writes the API keys and tokens of providers. */
 export interface Credentials {
   /**
    * Returns the value of the first environment variable in `variables` that is set, or else the key in the auth file.
-   * Throws `UsageError` if the auth file is malformed or readable by other users.
+   * Returns undefined if neither exists. Throws `UsageError` if the auth file is malformed or readable by other users.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
   /** Returns the provider's entry in the auth file. Throws the same errors as {@link key}. */
   entry(providerID: string): Promise<Readonly<Record<string, unknown>> | undefined>
   /**
-   * Writes an entry, or removes it if `entry` is undefined. Throws the same errors as {@link key}, and `TackleError` if
-   * writing fails.
+   * Writes the provider's entry, or removes it if `entry` is undefined. Throws the same errors as {@link key}, and
+   * `TackleError` if writing fails.
    */
   save(providerID: string, entry: Readonly<Record<string, unknown>> | undefined): Promise<void>
   /** Returns the ids of the providers in the auth file. Throws the same errors as {@link key}. */
   providers(): Promise<string[]>
   /**
-   * Returns the keys and tokens of the auth file by name, so that they can be hidden. Returns an empty record if the
+   * Returns the keys and tokens of the auth file by name, so that output can mask them. Returns an empty record if the
    * file is invalid; {@link key} reports that error.
    */
   stored(): Promise<Record<string, string>>

@@ -86,7 +86,7 @@ function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): Lang
   )
 }
 
-/** A converted message, with values that show whether parts have been added or removed since. */
+/** A converted message, with values that show whether parts have been added or removed since the conversion. */
 interface Kept {
   entry: MessageWithParts
   converted: readonly LanguageModelV4Message[]

@@ -8,7 +8,7 @@ import { systemCode } from "../util/errors.ts"
  * `Uint8Array`, and their headers are a record. Starts and runs faster than the global `fetch`: see
  * `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the process and keeps connections
  * alive. Passes other requests and redirects to the global `fetch`. Rejects with `TypeError` ("fetch failed") and a
- * cause if no answer arrives, or with the reason of the aborted signal.
+ * cause if no answer arrives, and with the signal's reason if the signal aborts.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)
@@ -198,8 +198,8 @@ function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableS
 
 /**
  * Implements the members of the global `Headers` that provider packages use. The bundled command replaces the global
- * class with it (`scripts/bundle-command.ts`), because the first use of the global class loads Node's complete `fetch`
- * implementation.
+ * class with this one (`scripts/bundle-command.ts`), because the first use of the global class loads Node's complete
+ * `fetch` implementation.
  */
 export class Headers implements Iterable<[string, string]> {
   readonly #values = new Map<string, string>()

@@ -3,7 +3,10 @@ import { errorMessage } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 import { familyOf, providerTable } from "./provider-table.ts"
 
-/** The models that a server lists. `refused` means that the provider did not accept the key. */
+/**
+ * The models that a server lists. `refused` means that the server did not accept the key. `unknown` means that the list
+ * could not be read.
+ */
 export type ModelList =
   | { kind: "models"; ids: string[] }
   | { kind: "refused" }
@@ -62,8 +65,8 @@ const localMs = 1_000
 
 /**
  * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports of 127.0.0.1. Asks all ports for their
- * models in parallel and waits at most one second. `ports` replaces the usual ports, by provider id. Rejects only if
- * the signal is aborted.
+ * models in parallel and waits at most one second. `ports` maps provider ids to the ports to check instead. Rejects
+ * only if the signal is aborted.
  */
 export async function findLocalServers(options: {
   fetch?: typeof fetch

@@ -51,8 +51,8 @@ export interface ModelServer {
 export interface Model {
   info: ModelInfo
   /**
-   * Loads the provider package on first use and then returns the same object. Throws `UsageError` before any request if
-   * a required key is missing.
+   * Returns the model in the provider interface. Loads the provider package on the first call. Later calls return the
+   * same object. Rejects with `UsageError` if a required key is missing.
    */
   language(): Promise<LanguageModelV4>
 }

@@ -153,10 +153,10 @@ interface OfflineCall {
   input: Record<string, unknown>
 }
 
-/** The results of the calls of this turn, by call id. */
+/** Results of this turn's calls, by call id. */
 type OfflineResults = ReadonlyMap<string, string>
 
-/** A request with its calls in order. The list is empty if no offered tool can fulfill the request. */
+/** A request with its calls in order. `calls` is empty if no offered tool can fulfill the request. */
 interface Job {
   request: OfflineRequest
   calls: OfflineCall[]

@@ -38,7 +38,10 @@ export interface OpeningDependencies {
  */
 const joinedLength = 4_096
 
-/** Loads the provider package and creates the model. Throws `UsageError` for a missing key or package. */
+/**
+ * Loads the provider package and creates the model. Throws `UsageError` if the key is missing or the package cannot be
+ * used.
+ */
 export async function openModel(
   provider: Provider,
   modelID: string,
@@ -164,9 +167,10 @@ interface ProviderSettings {
 type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
- * Returns the model factory of a package. Shipped packages are imported by literal names, so that the bundle loads
- * each of them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts
- * bytes as body. Throws `UsageError` if a package is missing or implements another version of the provider interface.
+ * Returns the model factory of a package. Shipped packages are imported by literal names, so that the bundle loads each
+ * of them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts an
+ * array of `Uint8Array` as the body. Throws `UsageError` if the settings are invalid, or if the package is missing or
+ * implements another version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },

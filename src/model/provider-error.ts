@@ -145,7 +145,7 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
   switch (kind) {
     case "auth":
-      return report.status === 402 ? "Check the credit of your account." : keyRemedy(ref.providerID)
+      return report.status === 402 ? "Check your account balance." : keyRemedy(ref.providerID)
     case "context-overflow":
       return "The conversation is too long for this model. Compact it, start a new session, or use a larger model."
     case "network":
@@ -206,11 +206,11 @@ function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** A pattern of the error message with which a server refuses tools. */
+/** A pattern for the error message with which servers refuse tools. */
 interface Refusal {
   /** Servers that send the message. */
   server: string
-  /** HTTP status codes of the message. */
+  /** HTTP status codes that servers send with the message. */
   status: readonly number[]
   text: RegExp
 }

@@ -59,7 +59,7 @@ export const providerTable: readonly ProviderRow[] = [
   local("vllm", "vLLM", 8000),
 ]
 
-/** Packages that ship with Tackle. Any other package name runs code that the user installed. */
+/** Packages that ship with Tackle. Any other package is code that the user installed. */
 export const shippedPackages: ReadonlySet<string> = new Set(providerTable.map(({ npm }) => npm))
 
 /** Returns the table row of a known provider. */
@@ -111,7 +111,7 @@ export interface Provider {
   config: ProviderConfig
 }
 
-/** Finds a provider in the table or the config. */
+/** Returns the provider with this id, or undefined if it is in neither the table nor the config. */
 export function findConfigured(
   config: Readonly<Record<string, ProviderConfig>>,
   id: string,
@@ -158,9 +158,9 @@ function infoOf(provider: Provider, modelID: string): ModelInfo {
 }
 
 /**
- * Describes a model object with the config of its provider. The first word of its `provider` is the id of the provider,
- * such as `openai` in `openai.responses`. The model accepts files if its package or the config says so. A schema for
- * the answer is used only if the config says so.
+ * Describes a model object with the config of its provider. The id of the provider is the first word of the object's
+ * `provider`, such as `openai` in `openai.responses`. The model accepts files if its package or the config says so. A
+ * schema for the answer is used only if the config says so.
  */
 export async function describeLanguage(
   { provider, modelId, supportedUrls }: LanguageModel,
@@ -193,7 +193,10 @@ function describeServer({ id, npm, row, config }: Provider): ModelServer {
   return { package: npm, host, optionsKey: optionsKeyOf(npm, id) }
 }
 
-/** Returns the configured tool policy of the model, or else of its provider, and the config key that sets it. */
+/**
+ * Returns the tool policy that is configured for the model, or else for its provider. Also returns the config key that
+ * sets the policy, and the configured dialect.
+ */
 export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)
   const inherited = config.toolCalling ?? "auto"

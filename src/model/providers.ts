@@ -9,9 +9,9 @@ import { describeModel, findConfigured, providerTable, toolPolicyOf } from "./pr
 import { withToolPolicy } from "./tool-policy.ts"
 import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
-/** Gives access to all available models. */
+/** All available models. */
 export interface Models {
-  /** Returns a model without loading it. Throws `ModelNotFoundError`, which suggests similar names. */
+  /** Returns a model without loading it. Rejects with `ModelNotFoundError` if the model does not exist. */
   get(ref: ModelRef): Promise<Model>
   /** Returns the configured models and the built-in one. Known providers also accept other model ids. */
   list(): ModelInfo[]

@@ -21,7 +21,7 @@ export type CacheKey = { option: string } | { header: string }
 interface Quirks {
   /** Transforms of tool schemas, in order. They run in addition to the transforms of the provider package. */
   schema?: readonly SchemaTransform[]
-  /** Converts a call id to an id that the server accepts. Equal ids give equal results. */
+  /** Converts a call id to an id that the server accepts. Equal ids produce equal results. */
   callID?(id: string): string
   /** Text of the assistant message to insert between tool results and a user message. */
   afterResults?: string
@@ -158,7 +158,8 @@ function plainID(id: string): string {
 const nine = 9
 
 /**
- * Returns an id of exactly nine letters and digits, as Mistral requires. Hashes other ids, so that they stay distinct.
+ * Returns an id of exactly nine letters and digits, as Mistral requires. Hashes ids of any other form, so that they
+ * stay distinct.
  */
 function nineCharacters(id: string): string {
   if (/^[A-Za-z0-9]{9}$/.test(id)) return id

@@ -38,9 +38,9 @@ export function retryDelay(
 }
 
 /**
- * Returns the wait in `retry-after-ms` or `retry-after` (seconds or a date) in milliseconds, never negative. Returns
- * undefined if both headers are missing or invalid. Header names must be in lower case. `now` is in milliseconds since
- * the epoch.
+ * Returns the wait, in milliseconds, that the header `retry-after-ms` or `retry-after` (seconds or a date) requests.
+ * Never negative. Returns undefined if both headers are missing or invalid. Header names must be in lower case. `now`
+ * is in milliseconds since the epoch.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | undefined>>,

@@ -15,8 +15,8 @@ export function asObject(schema: JsonSchema): JsonSchema {
 
 /**
  * Replaces a union at the top level with one object that has the keys of all branches, for servers that refuse such
- * unions. A key is required if all branches of `anyOf` and `oneOf` or any branch of `allOf` require it. The tool
- * rejects other invalid arguments.
+ * unions. A key is required if all branches of `anyOf` and `oneOf` or any branch of `allOf` require it. The tool itself
+ * rejects arguments that match no branch.
  */
 export function withoutTopUnion(schema: JsonSchema): JsonSchema {
   const { anyOf, oneOf, allOf, ...rest } = schema
@@ -34,7 +34,10 @@ export function withoutTopUnion(schema: JsonSchema): JsonSchema {
   return { ...rest, type: "object", properties, required: required.length > 0 ? required : undefined }
 }
 
-/** Returns the properties of all alternatives. A property that differs between them accepts each of its schemas. */
+/**
+ * Returns the properties of all alternatives. If a property differs between alternatives, the result accepts any of its
+ * schemas.
+ */
 function eitherProperties(branches: readonly JsonSchema[]): Record<string, unknown> {
   const keys = new Set(branches.flatMap((branch) => Object.keys(propertiesOf(branch))))
   return Object.fromEntries(
@@ -74,7 +77,7 @@ export const tuplesAsLists = everywhere((schema) => {
   const more = Array.isArray(prefixItems) ? items : additionalItems
   if (more === false) list.maxItems ??= tuple.length
   const types = isRecord(more) ? [...tuple, more] : tuple
-  // Further items of a tuple without a limit can have any type. In each position, one of the given types is valid.
+  // A tuple without a limit accepts further items of any type, including the given types.
   return types.length === 0 ? list : { ...list, items: anyOfThese(types) }
 })
 

@@ -1,13 +1,13 @@
 import { abortedError } from "../util/abort.ts"
 import type { TackleError } from "../util/errors.ts"
 
-/** Ends a stream when the caller's signal fires, or when the server sends nothing for too long. */
+/** Ends a stream when the caller's signal aborts, or when the server sends nothing for too long. */
 export interface StreamWatch {
-  /** Fires when the stream must end. Its reason is {@link stopped}. */
+  /** Aborts when the stream must end. The reason is {@link stopped}. */
   readonly signal: AbortSignal
   /** Error that ended the stream, or undefined while the stream may continue. */
   readonly stopped: TackleError | undefined
-  /** Starts waiting for the server. */
+  /** Starts measuring the time without data. */
   wait(): void
   /** Stops measuring the time without data until the next call to `wait`. */
   answered(): void

@@ -17,7 +17,7 @@ import { modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
-/** Timeouts in milliseconds. */
+/** Timeouts of a streamed answer, in milliseconds. */
 export interface StreamLimits {
   /** Maximum time until the answer begins. */
   firstByteMs: number
@@ -229,8 +229,8 @@ function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
 }
 
 /**
- * Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Counts that are missing or are
- * not positive numbers are 0.
+ * Converts token counts. `input` excludes cached tokens, and `output` excludes reasoning. Counts that are missing or
+ * are not positive numbers are 0.
  */
 function readTokens(usage: Partial<LanguageModelV4Usage> | null | undefined): Tokens {
   const { inputTokens, outputTokens } = usage ?? {}
@@ -246,7 +246,10 @@ function readTokens(usage: Partial<LanguageModelV4Usage> | null | undefined): To
   }
 }
 
-/** Returns a count of tokens. Undefined for anything else, because some servers report text or negative numbers. */
+/**
+ * Returns a valid token count unchanged. Returns undefined for any other value, because some servers report text or
+ * negative numbers.
+ */
 function readCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }

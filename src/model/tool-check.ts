@@ -19,8 +19,9 @@ type Outcome = Omit<ToolFinding, "name">
 /**
  * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
- * several calls in one answer. `model` must not have a tool policy. The results may also lack a capability because the
- * model chose not to call a tool. Rejects with the error of the first request unless that error is a refusal of tools.
+ * several calls in one answer. `model` must not have a tool policy. A capability can also appear to be missing because
+ * the model chose not to call a tool. Rejects with the error of the first request unless that error is a refusal of
+ * tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -80,7 +81,7 @@ function question(text: string): LanguageModelV4Prompt {
   return [{ role: "user", content: [{ type: "text", text }] }]
 }
 
-/** Returns the answer, or the server's message if it refuses tools. */
+/** Returns the answer, or the server's message if the server refuses tools. */
 async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOptions) {
   try {
     return await model.doGenerate(call)

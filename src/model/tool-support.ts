@@ -6,7 +6,7 @@ import { isRecord, parseJson } from "../util/json.ts"
 
 /** Stores which models refused tools. Names have the form `provider/model`. */
 export interface ToolSupport {
-  /** Returns the server's message if the model refused tools. */
+  /** Returns the server's message if the model refused tools, or undefined if it did not. */
   refused(name: string): string | undefined
   /** Stores a refusal. Throws `TackleError` if writing fails. */
   remember(name: string, reason: string): void

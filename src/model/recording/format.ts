@@ -103,7 +103,7 @@ export const ResponseLine = z.strictObject({
   contentType: z.string().optional(),
   /** The events of a stream in order, or a single item with the complete body. */
   parts: z.array(z.string()),
-  /** The error that interrupted the answer, or the reason why it was canceled. */
+  /** The error that interrupted the answer, or the reason why the answer was canceled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),
 })
 export type ResponseLine = z.infer<typeof ResponseLine>
@@ -116,7 +116,7 @@ export const ToolLine = z.strictObject({
 })
 export type ToolLine = z.infer<typeof ToolLine>
 
-/** Content that mentions added to the prompt: see `MentionedFiles`. */
+/** Content that was added to the prompt because of mentions: see `MentionedFiles`. */
 export const MentionsLine = z.strictObject({
   type: z.literal("mentions"),
   files: z.array(RecordedFile),
@@ -216,7 +216,7 @@ function readLine(line: string, location: string): RecordingLine {
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   throw new UsageError(
-    `${location} is not a line of a recording: ${issue?.path.join(".") || "it"}: ${issue?.message}`,
+    `${location} is not a line of a recording: ${issue?.path.join(".") || "the line"}: ${issue?.message}`,
   )
 }
 
