@@ -36,7 +36,8 @@ const LocalServer = z.lazy(() =>
 export type LocalServer = z.infer<typeof LocalServer>
 
 /**
- * OAuth settings of a server. Missing endpoints are discovered, and a missing client ID is registered with the server.
+ * OAuth settings of a server. If an endpoint is missing, it is discovered. If the client id is missing, a client is
+ * registered with the server.
  */
 const OAuthSettings = z.lazy(() =>
   z.strictObject({

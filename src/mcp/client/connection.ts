@@ -87,7 +87,7 @@ export interface McpConnection {
 /** Default start timeout in milliseconds. This is long enough for `npx` to download a large package. */
 const defaultStartMs = 30_000
 
-/** Longest delay of a Node timer, in milliseconds. Node fires longer timers immediately. */
+/** Maximum delay of a timer in milliseconds. Node fires a timer with a longer delay after 1 ms. */
 const longestTimer = 2 ** 31 - 1
 
 /**
@@ -289,7 +289,10 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
   return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
 }
 
-/** Returns undefined if the configuration sets an `Authorization` header, which replaces OAuth, or disables OAuth. */
+/**
+ * Returns the authorizer of a remote server. Returns undefined if the configuration disables OAuth, or sets an
+ * `Authorization` header, which replaces OAuth.
+ */
 function authorizerFor(
   id: string,
   { url, headers = {}, oauth: settings = {} }: RemoteServer,

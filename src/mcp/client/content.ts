@@ -3,9 +3,9 @@ import type { Attachment } from "../../schema/tool-state.ts"
 import type { ToolResult } from "../../tool/tool.ts"
 
 /**
- * Converts a server's result. Text and text resources become the output. Images, audio and other binary data become
- * attachments. Each link becomes one line of output. `structuredContent` is stored in the metadata as `structured`, and
- * becomes the output if the result contains no text.
+ * Converts a server's result to a tool result. Text and text resources become the output. Images, audio and other
+ * binary data become attachments. Each link becomes one line of output. `structuredContent` is stored in the metadata
+ * as `structured`, and becomes the output if the result contains no text.
  */
 export function toToolResult(title: string, result: CallToolResult): ToolResult {
   const { structuredContent } = result

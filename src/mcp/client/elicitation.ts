@@ -79,7 +79,7 @@ function toQuestion(
 function readAnswer(field: FormField, answer: readonly string[]) {
   if (answer.length > 0) return field.read(answer)
   if (field.preset !== undefined || !field.required) return { value: field.preset }
-  return { problem: "give an answer, because this field is required" }
+  return { problem: "enter a value, because this field is required" }
 }
 
 type FieldValue = string | number | boolean | string[]

@@ -100,7 +100,7 @@ export interface TimeLimitOptions {
   message: string
 }
 
-/** Starts the timeout. `total` limits the time that the timeout is not paused. */
+/** Starts the timeout. `total` limits the total time, excluding pauses. */
 export function createIdleTimeout(
   signal: AbortSignal,
   { total, ...idle }: TimeLimitOptions & { total?: TimeLimitOptions },

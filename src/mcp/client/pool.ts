@@ -30,7 +30,7 @@ export interface McpPoolOptions
   restarts?: Partial<Restarts>
 }
 
-/** A tool and the servers that it uses. A resource tool uses every server that it reads from. */
+/** A tool and the id of its server. For a resource tool, `server` lists the ids of all servers with resources. */
 export interface PooledTool {
   server: string
   tool: Info

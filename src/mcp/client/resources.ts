@@ -2,6 +2,7 @@ import type { ReadResourceResult } from "@modelcontextprotocol/client"
 import * as z from "zod"
 import { define, type Info } from "../../tool/tool.ts"
 import { isRecord } from "../../util/json.ts"
+import { counted } from "../../util/words.ts"
 import type { ResourceList } from "./connection.ts"
 import { toToolResult } from "./content.ts"
 
@@ -24,13 +25,13 @@ export function resourceTools(reader: ResourceReader): Info[] {
   const server = z.enum(reader.servers).describe("Id of the MCP server")
   const list = define("mcp_list_resources", {
     description:
-      "Lists the resources of an MCP server, such as documents, records and files, with the URIs that mcp_read_resource reads. A URI with {names} is a template to fill in.",
+      "Lists the resources of an MCP server, such as documents, records and files, with the URIs that mcp_read_resource accepts. A URI with placeholders such as {name} is a template: replace each placeholder with a value.",
     parameters: z.object({ server }),
     ask: (args) => ({ patterns: [args.server], always: [args.server] }),
     async execute({ server: id }, ctx) {
       const lines = describeList(await reader.list(id, ctx.abort))
       return {
-        title: `${id}: ${lines.length} resources`,
+        title: `${id}: ${counted(lines.length, "resource")}`,
         output: lines.join("\n") || `The MCP server ${id} currently has no resources.`,
       }
     },

@@ -26,7 +26,7 @@ export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourc
   restarts: Restarts
   /** The reason why the server must not start. If set, the server never starts, and errors contain this reason. */
   refusal?: string
-  /** Called with the tools before they take effect. If it rejects, the previous tools remain in effect. */
+  /** Called with the tools before they take effect. If the promise rejects, the previous tools remain in effect. */
   onTools(server: McpServer, tools: readonly Tool[]): Promise<void>
   /** Called once for each reason why the server is unavailable. */
   onProblem(error: unknown): void

@@ -10,7 +10,7 @@ import { McpCallError } from "./errors.ts"
 import type { McpCall } from "./pending-calls.ts"
 import { sampler } from "./server-requests.ts"
 
-/** The server validates the arguments against its own schema. */
+/** Accepts any arguments, because the server validates them against its own schema. */
 const anyArguments = z.looseObject({})
 
 /**

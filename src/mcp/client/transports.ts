@@ -79,7 +79,9 @@ export function createHttpTransport(
   })
 }
 
-/** Creates the protocol's older HTTP transport, which receives an event stream and sends each message as a POST. */
+/**
+ * Creates the protocol's older HTTP transport, which receives an event stream and sends each message as a POST request.
+ */
 export function createSseTransport(
   { url, headers = {} }: RemoteServer,
   authorizer?: Authorizer,
@@ -217,7 +219,7 @@ export interface ProgramOptions {
   record: RecordTree
 }
 
-/** Time in milliseconds that a server has to exit after its input ends. After this time, it is killed. */
+/** Time in milliseconds that a server has to exit after its input ends. After this time, the server is killed. */
 const exitMs = 500
 
 /** Maximum number of characters of stderr that an error message shows, counted from the end. */

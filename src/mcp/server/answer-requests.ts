@@ -28,7 +28,10 @@ export async function answerPermission(
   if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }
 
-/** Returns undefined if the form was withdrawn. The client then reports a failure, which is expected. */
+/**
+ * Returns the result of a form, or undefined if the form was withdrawn. The client reports a withdrawn form as a
+ * failure, which is expected.
+ */
 async function unlessSettled(
   result: Promise<ElicitResult>,
   isPending: () => boolean,

@@ -17,7 +17,7 @@ import { isRecord } from "../../util/json.ts"
 import type { ClientLog } from "./client-log.ts"
 import { type Forms, forwardForms } from "./forms.ts"
 
-/** A tool call on behalf of a client's request. */
+/** A tool call that is made for a client's request. */
 export interface ClientCall {
   tool: string
   input: Readonly<Record<string, unknown>>
@@ -169,7 +169,7 @@ function progressLine({ title, metadata = {} }: ToolStateRunning): string | unde
   return line || title
 }
 
-/** Time limit in milliseconds for the client's model and its user. */
+/** Time limit for a sampling request, in milliseconds. It includes the time in which the client asks its user. */
 const samplingMs = 60 * 60 * 1000
 
 /**

@@ -20,7 +20,7 @@ export interface ConnectionOptions {
   /** Agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
   /**
-   * Whether the client's answers to forms count as answers of the user. If false, the client receives no forms, and
+   * Whether the client's answers to forms count as the user's answers. If false, the client receives no forms, and
    * permission requests and questions are rejected.
    */
   trustClient: boolean
@@ -43,7 +43,7 @@ export interface ConnectionOptions {
   onProblem(message: string, error: unknown): void
 }
 
-/** Gives one MCP client access to the engine. */
+/** The connection between one MCP client and the engine. */
 export interface Connection {
   /** The protocol server. Connect it to the client's transport. */
   server: Server
@@ -150,7 +150,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 }
 
 /**
- * Serves one client over two streams, with one message per line. When `input` ends or the signal fires, ends the
+ * Serves one client over two streams, with one message per line. When `input` ends or the signal aborts, ends the
  * client's calls and then resolves.
  */
 export async function serveStdio(

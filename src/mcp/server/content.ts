@@ -6,9 +6,9 @@ import type { CallOutcome } from "../../call/context.ts"
 import type { Attachment } from "../../schema/tool-state.ts"
 
 /**
- * Converts the outcome of a call. The text that a model would read comes first, followed by attachments as images,
- * audio or resources. A failed call becomes an error result with its message. Rejects if an attached file no longer
- * exists.
+ * Converts the outcome of a call to the result for the client. The text that a model would read comes first, followed
+ * by attachments as images, audio or resources. A failed call becomes an error result with its message. Rejects if an
+ * attached file no longer exists.
  */
 export async function contentOf(state: CallOutcome["state"]): Promise<CallToolResult> {
   if (state.status === "error") return { isError: true, content: [{ type: "text", text: state.error }] }
@@ -17,7 +17,8 @@ export async function contentOf(state: CallOutcome["state"]): Promise<CallToolRe
 }
 
 /**
- * Converts an attachment. `index` is used to name an attachment without a name. Rejects if its file no longer exists.
+ * Converts an attachment to a content block. An attachment without a name is named after `index`. Rejects if the
+ * attached file no longer exists.
  */
 export async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
   const { mime, url, filename } = attachment

@@ -34,7 +34,7 @@ export interface HttpServer {
 
 const path = "/mcp"
 
-/** Serves clients over streamable HTTP. Throws `UsageError` if an option is invalid or the port is in use. */
+/** Serves clients over streamable HTTP. Throws `UsageError` if the server cannot listen on the address. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
   const sessions = createHttpSessions({ connection, idleMs, maxSessions })

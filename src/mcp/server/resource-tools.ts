@@ -111,7 +111,7 @@ export function uriOfFile(path: string): string {
   return pathToFileURL(path).href
 }
 
-/** Returns the path of a file URI. Throws `ProtocolError` for a file on another machine. */
+/** Returns the path of a file URI. Throws `ProtocolError` if the URI does not name a file on this machine. */
 export function pathOfUri(uri: string): string {
   try {
     return fileURLToPath(uri)

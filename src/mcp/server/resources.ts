@@ -31,7 +31,7 @@ export interface OfferedResources {
    * has the resource. Throws `ProtocolError` with the reason if the resource cannot be read.
    */
   read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult>
-  /** Finds the source of a resource that the client may read. Throws like `read`. */
+  /** Finds the source of a resource that the client may read. Throws the same error as `read`. */
   find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
   /** Offers the file with the full output of a call whose result was truncated. */
   noteOutput(tool: string, state: ToolStateCompleted): Promise<void>
@@ -39,7 +39,7 @@ export interface OfferedResources {
 
 /**
  * Answers `resources/…`. Offers files by URI, full outputs of the client's own calls, and resources from upstream MCP
- * servers. Each kind requires the tool that reads it.
+ * servers. Each kind is offered only if the tool that reads it is offered.
  */
 export function offerResources(
   server: Server,

@@ -104,8 +104,8 @@ function availableIDs(listed: readonly ToolListing[]): string {
 }
 
 /**
- * Checks the flags at startup. Throws `UsageError` for an unknown agent, an unknown tool, or a tool that cannot be
- * offered to any client.
+ * Checks the flags `--agent` and `--tools` at startup. Throws `UsageError` for an unknown agent, an unknown tool, or a
+ * tool that cannot be offered to any client.
  */
 export async function assertChosenTools(
   tackle: Tackle,

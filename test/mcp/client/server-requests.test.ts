@@ -82,7 +82,7 @@ describe("elicitation", () => {
       content: { name: "Ada", integer: 3, email: "ada@example.com" },
     })
     expect(asked[1]?.map(({ question }) => question.split("\n").at(-1))).toEqual([
-      "Please give an answer, because this field is required.",
+      "Please enter a value, because this field is required.",
       "Please enter an email address.",
       "Please enter a whole number from 1 to 100.",
     ])

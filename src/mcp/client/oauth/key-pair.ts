@@ -9,7 +9,7 @@ const assertionSeconds = 120
 
 /**
  * Authenticates the client with its private key (`private_key_jwt`, RFC 7523). Each assertion is signed for one server.
- * Throws `UsageError` for an unsupported key.
+ * Throws `UsageError` if the key is invalid or not supported.
  */
 export function authenticateByKey({
   clientId,
@@ -69,7 +69,7 @@ function parseKey(text: string): KeyObject {
     return createPrivateKey(text)
   } catch (error) {
     throw new UsageError(
-      'Invalid "privateKey": expected a private key in PEM without a password, such as "{file:~/.secrets/tickets.pem}".',
+      'Invalid "privateKey": expected a private key in PEM format without a password, such as "{file:~/.secrets/tickets.pem}".',
       error,
     )
   }

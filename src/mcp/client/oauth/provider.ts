@@ -12,7 +12,7 @@ import { McpSignInError } from "../errors.ts"
 import { authenticateByKey } from "./key-pair.ts"
 import type { TokenStore } from "./token-store.ts"
 
-/** The server's OAuth settings, and how to reach the user. */
+/** The server's OAuth settings, the token store, and the functions that involve the user. */
 export interface OAuthProviderOptions {
   /** URL of the server. */
   url: string
@@ -128,7 +128,7 @@ export interface AuthorizerOptions {
 
 /** Authorizes the requests to one server. */
 export interface Authorizer extends Required<AuthProvider> {
-  /** Throws `McpSignInError`, because the scopes of a valid token are insufficient. */
+  /** Called if the scopes of a valid token are insufficient. Throws `McpSignInError`. */
   onInsufficientScope(error: InsufficientScopeError): never
 }
 
@@ -136,8 +136,8 @@ type Unauthorized = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0]
 
 /**
  * Creates an authorizer that adds the stored token to every request. If the server refuses the token, the authorizer
- * tries to renew the token without the user. If this fails, the request fails with `McpSignInError`, and the server's
- * challenge is stored for `signIn`.
+ * tries to renew the token without the user. If the renewal fails, the request fails with `McpSignInError`, and the
+ * server's challenge is stored for `signIn`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { id, url, settings, tokens: store, signal } = options

@@ -50,7 +50,10 @@ export async function signIn({ server, tokens: store, open, signal }: SignInOpti
   store.update(url, ({ challenge: _done, ...now }) => now)
 }
 
-/** Deletes the tokens of a server without notifying the server. Returns false if no tokens were stored. */
+/**
+ * Deletes the tokens and the registered client of a server without notifying the server. Returns false if neither was
+ * stored.
+ */
 export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
   const { tokens, client } = store.get(url)
   store.update(url, () => undefined)
@@ -106,8 +109,8 @@ export interface Callback extends AsyncDisposable {
 }
 
 /**
- * Listens on 127.0.0.1. Port 0 selects any free port. Accepts only a redirect with the given `state`. Rejects if the
- * port is in use.
+ * Listens on 127.0.0.1 for the browser's redirect. Port 0 selects any free port. Accepts only a redirect with the given
+ * `state`. Rejects if the port is in use.
  */
 export async function listenForCallback({ port, state }: { port: number; state: string }): Promise<Callback> {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()

@@ -16,7 +16,10 @@ export interface SignedIn {
 export interface TokenStore {
   /** Returns the entry of a server. Reads the file on each call, because another process may have signed in. */
   get(url: string): SignedIn
-  /** Stores the result of `change`. Undefined deletes the entry. Throws `TackleError` if the file cannot be written. */
+  /**
+   * Stores the result of `change`, or deletes the entry if the result is undefined. Throws `TackleError` if the file
+   * cannot be written.
+   */
   update(url: string, change: (now: SignedIn) => SignedIn | undefined): void
   /** Returns all tokens and secrets by name, so that they can be hidden in output. */
   secrets(): Record<string, string>
@@ -39,7 +42,7 @@ const Entry = z.object({
 
 /**
  * Opens `mcp-auth.json` in the data directory, which only the user can read. Calls `onSecrets` with the tokens and
- * secrets by name after each read and write, because they can change.
+ * secrets by name at each read and write, because they can change.
  */
 export function openTokenStore(
   path: string,
