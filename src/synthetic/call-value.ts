@@ -46,7 +46,7 @@ export function callOfValue(
   if (!found.ok) return { ...found, unknown: callOfUnknown(name, given.value) }
   const { tool } = found
   if (!isRecord(given.value)) {
-    return { ok: false, reason: "has no arguments: they must be a JSON object", tool }
+    return { ok: false, reason: "has no valid arguments: they must be a JSON object", tool }
   }
   const repairs = [found.repaired, exact ? undefined : "the call was not valid JSON", given.repaired].filter(
     (note) => note !== undefined,
@@ -91,7 +91,7 @@ export function callOfUnknown(name: string, input: unknown): ReadCall | undefine
   return { tool: name, input: JSON.stringify(input) }
 }
 
-/** Reports a call that was read as a whole. */
+/** Reports a complete call to the sink. */
 export function reportCall(sink: CallSink, call: ReadCall): void {
   sink.start(call.tool)
   sink.delta(call.input)
@@ -113,7 +113,9 @@ function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>):
   return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
 }
 
-/** Returns true if the arguments are a schema. The model then describes the tool instead of calling it. */
+/**
+ * Returns true if the arguments are a schema. A model that writes a schema describes the tool instead of calling it.
+ */
 function isSchema(value: unknown): boolean {
   return (
     isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)

@@ -322,15 +322,15 @@ interface StringContext {
 }
 
 /**
- * Maximum look-ahead after a quote, in characters. If the text within it does not decide whether the quote ends the
- * string, the quote ends it.
+ * Maximum number of characters that are examined after a quote. If these characters do not show whether the quote ends
+ * the string, the quote ends the string.
  */
 const lookAhead = 300
 
 /**
- * Returns true if a quote ends its string, because the text after it fits the open brackets. Returns false if the quote
- * is an unescaped part of the string. Returns undefined if more text is needed to decide, but never if the text is
- * `whole`.
+ * Returns true if a quote ends its string, because the text after the quote fits the open brackets. Returns false if
+ * the quote is an unescaped part of the string. Returns undefined if more text is needed to decide, but never if the
+ * text is `whole`.
  */
 function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
   const text = after.slice(0, lookAhead)

@@ -76,7 +76,10 @@ export function createCallParser(options: {
   }
 }
 
-/** Maximum number of scans without a closing bracket. Beyond it, the parser treats the rest of the answer as text. */
+/**
+ * Maximum number of scans without a closing bracket. Beyond this limit, the parser treats the rest of the answer as
+ * text.
+ */
 const maxUnclosed = 30
 
 /** Number of read characters after which the source discards them. */
@@ -211,7 +214,7 @@ interface Quotations {
   contain(call: string): boolean
 }
 
-/** Length below which a call is too short to be recognized as a quotation, in characters. */
+/** Minimum length in characters of a call that can be recognized as a quotation. */
 const shortestQuotation = 16
 
 function createQuotations(texts: readonly string[]): Quotations {
@@ -266,7 +269,7 @@ function* thoughtsEnd(source: Source, context: TextContext): Reading<number | un
 const ignoringSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
 
 /**
- * Returns a sink for calls within a line. It drops `unknown`, because a call to an unknown tool within a line is
+ * Returns a sink for calls within a line. The sink drops `unknown`, because a call to an unknown tool within a line is
  * probably an example.
  */
 function withinLine(sink: CallSink): CallSink {

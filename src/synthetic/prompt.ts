@@ -31,7 +31,7 @@ export function describeTools(options: {
       "Use exactly this format. You can make several calls in one answer.",
       "Calls inside other code fences or quotes are not executed.",
       "End your answer after the calls. The next message contains each result in <tool_response>. Never write <tool_response> yourself.",
-      "If you need no tool, answer without a call.",
+      "If you do not need a tool, answer without a call.",
       ...requirements(choice),
     ].join("\n"),
   ].join("\n\n")
@@ -64,8 +64,8 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
  * Converts the history for a server that does not support tools. Calls become text of the assistant, and results become
- * user messages. Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat
- * templates refuse them.
+ * user messages. Appends `instructions` to the system prompt. Joins consecutive messages with the same role, since many
+ * chat templates refuse such messages.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,

@@ -65,8 +65,8 @@ export function* readObjectCall(
   const start = source.position
   let announced: string | undefined
   /**
-   * Before the head is found: the end of the text that was searched for it. Afterwards: the end of the input that the
-   * sink has received.
+   * Before the head is found: the end of the text that was searched for the head. Afterwards: the end of the input that
+   * the sink has received.
    */
   let reported = start
   /** End of the first bracketed value in the object. If the object has the usual head, this value is the input. */
@@ -170,8 +170,8 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
 }
 
 /**
- * Reads a value in brackets. If an unterminated string contains the mark `stop`, reads only the text before it. `cut`
- * is true if the answer reached its token limit within the value.
+ * Reads a value in brackets. If an unterminated string contains the mark `stop`, reads only the text before the mark.
+ * `cut` is true if the answer reached its token limit within the value.
  */
 function* readLoosely(source: Source, options: ScanOptions) {
   const { stop } = options

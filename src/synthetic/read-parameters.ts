@@ -197,7 +197,7 @@ function inString(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }
 
-/** Returns the value as JSON, or as a JSON string if it is not JSON. */
+/** Returns the value as JSON. A value that is not JSON becomes a JSON string. */
 function valueText(written: string): string {
   const text = written.trim()
   const value = readLooseValue(text)

@@ -16,7 +16,7 @@ type Part = LanguageModelV4StreamPart
 interface Translator {
   /** Converts a part. Holds back `finish`, the last part of an attempt. */
   take(part: Part): Part[]
-  /** Returns the outcome of the last attempt, or undefined if it ended without `finish`. */
+  /** Returns the outcome of the last attempt, or undefined if the attempt ended without `finish`. */
   outcome(): AnswerOutcome | undefined
   /** Starts another attempt. */
   again(): void

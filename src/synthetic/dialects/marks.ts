@@ -13,14 +13,15 @@ interface MarkedCall {
   header: RegExp
   ends: readonly string[]
   /**
-   * True if the opening can be ordinary text. It is then recognized only if the exact name of an offered tool follows.
+   * True if the opening can be ordinary text. If so, the opening is recognized only if the exact name of an offered
+   * tool follows.
    */
   exactName?: boolean
   /** True if the opening is recognized only at the beginning of a line. */
   isWord?: boolean
   /** True if the opening is dropped when no call follows. */
   isMark?: boolean
-  /** Matches an opening, with the text after it, that is dropped. */
+  /** Matches an opening and the text after it that are both dropped if no call follows. */
   dropped?: RegExp
 }
 
@@ -105,7 +106,7 @@ function* readMarked(context: ReadContext, id: string, ends: readonly string[]):
   const { source, tools } = context
   const last = ends.at(-1)
   if ((yield* charAt(source)) === "{") {
-    // The id comes from another API. In that case, the arguments contain the name.
+    // An id of this form comes from another API. In that case, the arguments contain the name.
     if (/^(call_|chatcmpl-tool-)/.test(id)) yield* readObjectCall(context, { stop: last })
     else yield* readArguments(context, nameOf(id, tools), last)
   } else {
@@ -168,7 +169,8 @@ function asJson(body: string, quote: string): string {
 }
 
 /**
- * Returns all spellings of a DeepSeek mark. Some servers and distilled models write plain bars and underscores in it.
+ * Returns all spellings of a DeepSeek mark. Some servers and distilled models write plain bars and underscores in the
+ * mark.
  */
 function spellings(mark: string): string[] {
   return ["｜", "|"].flatMap((bar) => ["▁", "_"].map((gap) => `<${bar}${mark.replaceAll(" ", gap)}${bar}>`))
@@ -203,7 +205,7 @@ export const surroundingMarks: readonly Opening[] = [
   ),
   ...["<|return|>", "<|end|>"].map(lastMark),
   ...results.map((literal) => result(literal, true, ({ afterCall }) => afterCall)),
-  // These can be ordinary text.
+  // This literal can be ordinary text.
   result("Observation:", false, ({ followsCall }) => followsCall),
 ]
 
