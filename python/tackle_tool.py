@@ -6,9 +6,9 @@
     async def shout(args, ctx):
         ...
 
-The parameters are a Pydantic model, a class with type hints (a dataclass, or a plain class with defaults), or the type
-hints of the function's own arguments. Standard output belongs to the protocol, so `print` writes to standard error.
-Requires Python 3.9 or later, and no packages.
+The parameters are defined by a Pydantic model, by a class with type hints (a dataclass, or a plain class with defaults),
+or by the type hints of the function's arguments. Standard output is reserved for the protocol, so `print` writes to
+standard error. Requires Python 3.9 or later, and no packages.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class ToolResult:
 
 
 class PermissionRefused(Exception):
-    """An `ask` was refused. Do not catch it: the call then fails with the refusal."""
+    """Raised when a permission is refused. If you do not catch it, the call fails with the refusal."""
 
 
 class ToolContext:
@@ -54,11 +54,11 @@ class ToolContext:
         self._asked = {}
 
     def metadata(self, title=None, metadata=None):
-        """Shows progress."""
+        """Reports progress to the user."""
         self._write(_present(type="metadata", id=self._id, title=title, metadata=metadata))
 
     async def ask(self, permission, patterns, metadata=None, always=None, paths=None):
-        """Returns if the permission is granted, else raises PermissionRefused. Call it before you act."""
+        """Requests a permission. Raises PermissionRefused if the permission is refused. Call this before you act."""
         name = str(len(self._asked) + 1)
         reply = self._asked[name] = asyncio.get_running_loop().create_future()
         self._write(
@@ -88,10 +88,11 @@ class ToolContext:
 
 
 def define_tool(tool_id, description, parameters=None, timeout=None):
-    """Makes a tool from a function, which may be async. `tool_id` is the file name without its ending.
+    """Returns a decorator that turns a function into a tool. `tool_id` is the file name without the extension.
 
-    With `parameters` the function gets `(args, ctx)`, else its arguments by name, and `ctx` if it has such an argument. It
-    returns a ToolResult or a text. `timeout` is in milliseconds.
+    With `parameters`, the function is called with `(args, ctx)`. Without `parameters`, it is called with its arguments
+    by name, and with `ctx` if it has an argument of this name. The function can be async. It returns a ToolResult or a
+    string. `timeout` is in milliseconds.
     """
 
     def decorator(function):
@@ -123,7 +124,7 @@ def define_tool(tool_id, description, parameters=None, timeout=None):
 
 
 def main(tool):
-    """Prints the manifest with `--describe`, else runs the call from standard input."""
+    """Prints the manifest if `--describe` is given. Otherwise runs the call from standard input."""
     protocol, sys.stdout = sys.stdout, sys.stderr
 
     def write(line):
@@ -249,7 +250,7 @@ _SIMPLE = {
 
 
 def _schema(hint):
-    """Of a hint that JSON has a form for; anything at all for the others."""
+    """Returns the JSON Schema of a type hint. For an unsupported hint, the schema accepts any value."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
