@@ -24,7 +24,7 @@ const tackle = await createTackle({
   mcp: { suite: server },
   permission: { "*": "allow" },
 })
-// With empty answers, each form field gets its default.
+// With empty answers, each form field has its default value.
 tackle.on("question.asked", ({ questions, reply }) => void reply(questions.map(() => [])))
 try {
   await signingIn(callTools)

@@ -53,7 +53,9 @@ export function createClient(options: ClientOptions): TackleClient {
   const connection = createConnection({ ...options, retryMs })
   const { request } = connection
 
-  /** Returns the project's directory for requests that need it. Throws {@link ClientError} if it is not set. */
+  /**
+   * Returns the project's directory for requests that need it. Throws {@link ClientError} if the directory is not set.
+   */
   function project(): { directory: string } {
     if (directory !== undefined) return { directory }
     throw new ClientError(

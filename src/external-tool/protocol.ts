@@ -48,7 +48,7 @@ const ToolLine = z.discriminatedUnion("type", [
 ])
 export type ToolLine = z.infer<typeof ToolLine>
 
-/** A line that the program reads. The first line is the call. Each process handles one call. */
+/** A line that the program reads. The first line is the call. Each process executes one call. */
 const HostLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("call"),

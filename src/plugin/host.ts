@@ -23,9 +23,9 @@ export interface PluginHost {
   has(hook: keyof Hooks): boolean
   /**
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
-   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
-   * `tool.execute.before`, each of these failures blocks the call with {@link PluginBlockedError} instead, and only a
-   * plugin that exceeds the limit is disabled. Throws the signal's reason if the signal aborts.
+   * exceeds the limit or returns an invalid output, the changes of the plugin are dropped, the plugin is disabled, and
+   * `failed` is true. In `tool.execute.before`, each of these failures blocks the call with {@link PluginBlockedError}
+   * instead, and only a plugin that exceeds the limit is disabled. Throws the signal's reason if the signal aborts.
    */
   run<H extends OutputHook>(
     hook: H,

@@ -30,7 +30,7 @@ export interface HostProxy {
  *
  * The proxy filters by requested host name, and resolves the name itself. It does not connect to addresses outside the
  * public internet unless the filter allows them. It does not inspect encrypted content, so an allowed host that also
- * serves other hosts can be used to reach them.
+ * serves other hosts can be used to reach these hosts.
  */
 export async function startHostProxy(filter: HostFilter, socketPath?: string): Promise<HostProxy> {
   const open = new Set<Duplex>()

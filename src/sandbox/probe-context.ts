@@ -31,7 +31,7 @@ export interface ProbeContext {
   outside: string
   targets: ProbeTargets
   start(text: string): Promise<RunningProcess>
-  /** Runs shell text and returns its output after it ends. */
+  /** Runs shell text, waits until it ends, and returns its output. */
   run(text: string, env?: Record<string, string>): Promise<string>
   /** Runs a script with the current Node executable and returns its output. */
   node(script: string): Promise<string>
@@ -59,7 +59,7 @@ export interface ProbeTargets {
   dns: number
   /** Path of a Unix socket, similar to Docker's socket. */
   unix: string
-  /** Name of an abstract Unix socket, or undefined if the system does not support them (macOS). */
+  /** Name of an abstract Unix socket, or undefined if the system does not support abstract sockets (macOS). */
   abstract: string | undefined
   /** A process whose environment contains `mark`. */
   observed: { pid: number; mark: string }

@@ -71,7 +71,7 @@ const relayPort = 3128
 /** Time limit for the test command, in milliseconds. */
 const testMs = 5_000
 
-/** Opens a sandbox. Looks for its programs immediately. The first command tests them. */
+/** Opens a sandbox. Looks for the sandbox programs immediately. The first command tests these programs. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders(options.placeholders)

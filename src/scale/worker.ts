@@ -10,7 +10,7 @@ import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
 /** Options of {@link startWorker}. */
 export interface WorkerOptions {
-  /** Store of all sessions, which the caller closes. All engines must use it. */
+  /** Store of all sessions, which the caller closes. All engines must use this store. */
   store: Store
   /** The queue of sessions. The worker closes it. */
   dispatcher: Dispatcher
