@@ -24,7 +24,7 @@ export function defineQueue(queue: Command): void {
       .addOption(formatFlag())
       .addOption(jsonFlag())
   base(locationFlags(queue.command("list", { isDefault: true })))
-    .description("list the inputs that are not delivered yet")
+    .description("list the inputs that have not been delivered yet")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listInputs)
@@ -59,7 +59,7 @@ export function defineQueue(queue: Command): void {
       )
   }
   simple("withdraw")
-    .description("withdraw inputs that are not delivered yet")
+    .description("withdraw inputs that have not been delivered yet")
     .argument("[input...]", "input ids")
     .option("--all", "withdraw all inputs of the session")
     .action(withdrawInputs)

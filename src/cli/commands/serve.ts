@@ -27,7 +27,7 @@ export function defineServe(serve: Command): void {
     )
     .addOption(databaseFlag())
     .option("--dispatch", "let `tackle worker` processes on the same database run the sessions")
-    .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
+    .option("--grace <seconds>", "maximum time for running prompts to finish after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action((flags: ServeFlags) => runServe(flags))

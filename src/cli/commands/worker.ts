@@ -11,10 +11,10 @@ import { openDispatcher, rootFlag } from "./serve.ts"
 export function defineWorker(worker: Command): void {
   locationFlags(worker)
     .addOption(databaseFlag())
-    .option("--concurrency <n>", "how many sessions run at once", positive, 16)
+    .option("--concurrency <n>", "maximum number of sessions that run at once", positive, 16)
     .addOption(rootFlag())
     .option("--clone", "rebuild the worktrees of sessions of lost machines from their git remotes")
-    .option("--grace <seconds>", "how long runs may continue after a signal", positive, 10)
+    .option("--grace <seconds>", "maximum time for runs to finish after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(runWorker)

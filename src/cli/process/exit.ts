@@ -55,7 +55,7 @@ const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
  * Runs work that can be interrupted, and settles like the work. The first signal fires the abort signal instead of
  * ending the process, so that the work can end everything it started. A second signal ends the process immediately. If
  * third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a function `interrupt`
- * that has the same effect as a signal and takes an optional reason.
+ * that has the same effect as a signal and accepts an optional reason.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,

@@ -21,8 +21,8 @@ export async function question<T>(
 ): Promise<Exclude<T, symbol> | undefined> {
   const clack = await import("@clack/prompts")
   let interrupted = false
-  // During a question, the terminal is in raw mode. Ctrl-C is then a key instead of a signal, and clack treats it like
-  // Escape.
+  // During a question, the terminal is in raw mode. Ctrl-C is then a key instead of a signal, and clack interprets it
+  // as Escape.
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
   }

@@ -29,8 +29,8 @@ export interface Foreground {
 }
 
 /**
- * Opens an engine and a view of its events, calls `work`, and sets the exit code to its result. `overrides` take
- * precedence over the options from the config.
+ * Opens an engine and a view of its events, calls `work`, and sets the exit code to the result of `work`. `overrides`
+ * take precedence over the options from the config.
  */
 export async function inForeground(
   {

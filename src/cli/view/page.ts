@@ -33,7 +33,7 @@ export interface Page {
   end(): void
 }
 
-/** Streams of a page. With `quiet`, a log gets no progress lines. */
+/** Streams of a page. With `quiet`, no progress lines are written to a log. */
 export interface PageOptions {
   output: Output
   notes: WriteStream

@@ -203,7 +203,7 @@ export function createTextView(options: TextViewOptions): View {
     else showOwn(event)
   }
 
-  /** Shows each call by a subagent when it ends. The subagent's text goes only to the agent that started it. */
+  /** Shows each call by a subagent when the call ends. The subagent's text goes only to the agent that started it. */
   function showChild(event: TackleEvent, agent: string): void {
     noteAsked(event)
     if (event.type !== "part.updated" || event.part.type !== "tool") return
@@ -216,7 +216,9 @@ export function createTextView(options: TextViewOptions): View {
     page.note([style.dim(prefix) + first, ...[...more, ...body].map((line) => `  ${line}`)])
   }
 
-  /** Shows a session once, with the agent and model of its first prompt. A command may change both. */
+  /**
+   * Shows a session once, with the agent and model of its first prompt. A command can change the agent and the model.
+   */
   function introduce(...workers: string[]): void {
     if (!begun) return
     page.note([style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · "))])

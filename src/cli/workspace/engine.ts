@@ -268,7 +268,7 @@ export function reportProblem(workspace: Workspace, message: string, error: unkn
 
 /**
  * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Does not
- * log texts, commands or file contents, because these may contain secrets, and the session already contains them.
+ * log texts, commands or file contents, because this data may contain secrets and is already stored in the session.
  */
 function eventLogger(log: Log): (event: TackleEvent) => void {
   return (event) => {

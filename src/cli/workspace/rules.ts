@@ -116,8 +116,8 @@ function misspelt(rules: readonly Rule[], workspace: Workspace): string[] {
 }
 
 /**
- * Returns a predicate for names that may belong to an MCP server or to a custom tool, trusted or not. Does not start
- * anything.
+ * Returns a predicate for names that may belong to an MCP server or to a custom tool, trusted or not. Starts no tools
+ * or servers.
  */
 export function customTools(workspace: Workspace): (name: string) => boolean {
   const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)

@@ -42,7 +42,7 @@ export interface Workspace extends Location {
    * without items.
    */
   trusted: boolean
-  /** Whether `--trust` is set, which covers only items found at startup. */
+  /** Whether `--trust` is set. This flag applies only to items found at startup. */
   trustedForRun: boolean
   /** Items of the project that need trust. */
   items: readonly FoundItem[]
