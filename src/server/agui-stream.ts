@@ -71,8 +71,8 @@ const PermissionPayload = z.object({
 })
 
 /**
- * Parses the messages and answers of a request. Returns undefined if they contain neither text from the user nor a
- * valid answer.
+ * Parses the answers of a request or, if the request has no answers, its last message. Returns undefined if an answer
+ * is invalid, or if the last message is not from the user.
  */
 export function readAguiTurn({ messages, resume = [] }: z.infer<typeof AguiRequest>): AguiTurn | undefined {
   if (resume.length > 0) {
@@ -107,7 +107,7 @@ function textOf(content: unknown): string {
   return (parts.data ?? []).flatMap(({ text }) => text ?? []).join("\n")
 }
 
-/** Returns the ids of the calls and results that the client knows. */
+/** Returns the ids of the calls that the client knows, and the ids of the calls whose results the client knows. */
 export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
   calls: string[]
   results: string[]
@@ -118,7 +118,7 @@ export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
   }
 }
 
-/** Creates a mapper from the events of one run to AG-UI. */
+/** Creates a mapper from the events of one run to events of AG-UI. */
 export function createAguiStream({
   run,
   waiting: requests,

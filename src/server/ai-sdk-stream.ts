@@ -53,7 +53,10 @@ export type ChatTurn =
       answers: { id: string; approved: boolean; reason?: string }[]
     }
 
-/** Parses the last message of a request, which contains new text from the user or approvals of tool calls. */
+/**
+ * Parses the last message of a request: new text from the user, or approvals of tool calls. Returns undefined for any
+ * other message.
+ */
 export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | undefined {
   const last = messages.at(-1)
   if (last?.role === "user") {

@@ -12,7 +12,7 @@ import type { SessionView } from "./schemas/session-schemas.ts"
 /** Services that all routes share. */
 export interface ServerContext {
   version: string
-  /** Directory with the files of the web page. Undefined if it is not served. */
+  /** Directory with the files of the web page. Undefined if the page is not served. */
   pageDirectory?: string
   /** Store of all sessions. */
   store: Store
@@ -32,8 +32,8 @@ export interface ServerContext {
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
   /**
-   * Returns a signal that fires when the streams of the session must end. Call `release` when the stream has ended.
-   * `release` also fires the signal.
+   * Returns a signal that aborts when the streams of the session must end. Call `release` when the stream has ended.
+   * `release` also aborts the signal.
    */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
@@ -41,7 +41,7 @@ export interface ServerContext {
   maxWaiting: number
 }
 
-/** Returns a stored session. Throws `ServerError` if it does not exist or is outside the roots. */
+/** Returns a stored session. Throws `ServerError` if it does not exist or its directory is outside the roots. */
 export async function sessionOf({ store, engines }: ServerContext, id: string): Promise<Session> {
   const session = await store.session(id)
   if (!session) throw notFound("session", id)

@@ -58,14 +58,17 @@ const codes = {
   503: ["server.busy", "server.stopping", "engine.closed"],
 } as const
 
-/** A code of the API's errors. */
+/** An error code of the API. */
 export type ErrorCode = (typeof codes)[keyof typeof codes][number]
 
 const statuses = new Map<string, number>(
   Object.entries(codes).flatMap(([status, each]) => each.map((code) => [code, Number(status)] as const)),
 )
 
-/** Returns the HTTP status of a code. Codes that the API does not define have the status 500. */
+/**
+ * Returns the HTTP status of an error code. Codes that the API does not define have the status 502 if they are codes of
+ * providers or MCP servers, and otherwise 500.
+ */
 export function statusOf(code: string): number {
   const known = statuses.get(code)
   if (known !== undefined) return known

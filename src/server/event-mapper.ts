@@ -7,8 +7,8 @@ export interface EventMapper<T> {
   /** Returns the items for an event. */
   convert(event: TackleEvent): T[]
   /**
-   * Returns items for the permission requests and questions that were made while no client was connected. Call it after
-   * all stored events have been converted.
+   * Returns items for the permission requests and questions that were made while no client was connected. Call this
+   * method after all stored events have been converted.
    */
   caughtUp(): T[]
   /** Ends the output with an error, for example because the client reads too slowly. Returns the last items. */
@@ -79,7 +79,7 @@ export function createEventMapper<T>(
   let ended = false
   let error: string | undefined
 
-  /** Returns the items, preceded by the first items of the protocol if they have not been sent. */
+  /** Returns the items. If the output has not started, adds the first items of the protocol before them. */
   function withStart(items: T[]): T[] {
     if (started || items.length === 0) return items
     started = true

@@ -41,8 +41,8 @@ const responseHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * Checks host, origin, token and body of every request. Checking `Host` and `Origin` blocks web pages whose domain
- * resolves to this machine.
+ * Creates middleware that checks the host, origin, token and body of every request. Checking `Host` and `Origin` blocks
+ * web pages whose domain resolves to this machine.
  */
 export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironment> {
   const hosts = allowedHosts(options)
@@ -61,7 +61,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
   }
 }
 
-/** Requires a scope for a route. */
+/** Creates middleware that rejects a request if the scope of its token does not include the given scope. */
 export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
   return async (c, next) => {
     const { scope: present } = c.get("token")
@@ -84,8 +84,8 @@ function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
 }
 
 /**
- * Throws if the host is not allowed. If the server listens on all addresses, any IP address is allowed too: an attacker
- * cannot register an IP address as a domain name.
+ * Throws if the host is not allowed. If the server does not listen on a loopback address, any IP address is allowed
+ * too: an attacker cannot register an IP address as a domain name.
  */
 function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean): void {
   const name = nameIn(header)
@@ -100,7 +100,10 @@ function nameIn(host: string): string {
   return host.toLowerCase().replace(/(?<=^[^:]*|\]):\d+$/, "")
 }
 
-/** Returns true if the request comes from a page of an allowed origin. Throws for any other page of another origin. */
+/**
+ * Returns true if the request comes from a page of an allowed origin, and false if it comes from a page of this server
+ * or from no page. Throws for a page of any other origin.
+ */
 function assertOrigin(origin: string | undefined, host: string, origins: readonly string[]): boolean {
   if (origin === undefined || isOwnOrigin({ origin, host })) return false
   if (origins.includes(origin)) return true
@@ -143,7 +146,7 @@ async function assertToken(
       : await authenticator.authenticateCookie(cookie)
   if (!token)
     throw new ServerError(
-      'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token of the token file.',
+      'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token from the token file.',
       { code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
     )
   if (token.open >= maxRequests)

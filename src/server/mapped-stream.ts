@@ -16,7 +16,7 @@ import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
 import type { EventMapper } from "./event-mapper.ts"
 
-/** Access to the requests of a session and its subagents that wait for the user. */
+/** Access to the waiting permission requests and questions of a session and its subagents. */
 export interface WaitingRequests {
   permissions(): PermissionRequest[]
   questions(): QuestionRequest[]

@@ -35,7 +35,7 @@ export interface RepliesOptions {
  */
 const maxRemembered = 1_000
 
-/** Creates access to the waiting requests. */
+/** Creates the {@link Replies} of a server. */
 export function createReplies({ engines, store, otherRequests }: RepliesOptions): Replies {
   /**
    * First replies, by request. A reply taken from an event lacks the scope and the patterns of the grant, so it is not

@@ -16,7 +16,7 @@ import { createAuthenticator, type TokenLine } from "./tokens.ts"
 /** Options of the server. */
 export interface ServerOptions {
   version: string
-  /** Store of all sessions. All engines must use it. The caller closes it after the server has closed. */
+  /** Store of all sessions. All engines must use this store. The caller closes it after the server has closed. */
   store: Store
   /**
    * Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. The

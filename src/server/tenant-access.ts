@@ -14,8 +14,8 @@ const sharedRoutes =
 const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
 
 /**
- * Lets tokens with a tenant use only the sessions of this tenant. Responds as if other sessions did not exist. Denies
- * every route that is not known to enforce this.
+ * Creates middleware that lets a token with a tenant use only the sessions of this tenant. Responds as if other
+ * sessions did not exist. Denies every route that is not known to enforce the tenant.
  */
 export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareHandler<ServerEnvironment> {
   async function assertOwn(sessionID: string, tenant: string): Promise<void> {

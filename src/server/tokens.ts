@@ -9,7 +9,7 @@ export const scopes = ["read", "reply", "run", "admin"] as const
 /** The scope of a token: `read`, `reply`, `run` or `admin`. */
 export type Scope = (typeof scopes)[number]
 
-/** A token in the server's memory. The server keeps only its hash. */
+/** A token in the server's memory. The server stores only the hash of the token. */
 export interface Token {
   readonly scope: Scope
   /** Tenant of the sessions that the token creates and may use. Undefined for all sessions. */
@@ -34,13 +34,16 @@ export interface Authenticator {
    * delay, which grows with each failure until the next success. The comparison takes constant time.
    */
   authenticate(authorization: string | undefined): Promise<Token | undefined>
-  /** Returns the token of a login cookie. Delays failures like `authenticate`. */
+  /** Returns the token of a login cookie, or undefined for an invalid cookie. Delays failures like `authenticate`. */
   authenticateCookie(cookie: string): Promise<Token | undefined>
   /** Creates a ticket for one login: see `Logins`. */
   ticketFor(token: Token): string
-  /** Creates a ticket with the widest scope of the tokens. It is valid for `seconds`. */
+  /** Creates a ticket with the widest scope of the tokens. The ticket is valid for `seconds`. */
   ticketForUser(seconds: number): string
-  /** Exchanges a ticket for the value of a cookie. Delays failures like `authenticate`. */
+  /**
+   * Exchanges a ticket for the value of a cookie. Resolves with undefined for an invalid ticket. Delays failures like
+   * `authenticate`.
+   */
   login(ticket: string): Promise<string | undefined>
 }
 

@@ -32,7 +32,7 @@ export function chatRoutes(context: ServerContext) {
       const turn = readTurn({ messages })
       if (!turn)
         throw new ServerError(
-          "The last message is neither from the user nor an assistant message with approvals.",
+          "The last message must be from the user, or an assistant message with approvals.",
           {
             code: "request.invalid",
           },
@@ -52,7 +52,7 @@ export function chatRoutes(context: ServerContext) {
       path: "/session/{id}/chat/{chat}/stream",
       summary: "Resume a chat of the AI SDK",
       description:
-        "Sends the message of the current run from its start. Responds with 204 if no run is active.",
+        "Streams the message of the current run from its beginning. Responds with 204 if no run is active.",
       scope: "read",
       request: { params: sessionParams.extend({ chat: z.string() }) },
       responses: { ...mappedStream, 204: { description: "No run is active" } },

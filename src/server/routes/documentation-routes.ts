@@ -5,7 +5,7 @@ import { namedSchemas, withReferences } from "../schemas/named.ts"
 import { projectResponses } from "../schemas/project-schemas.ts"
 import { createRouter, errorResponses, json, publicErrors } from "./route.ts"
 
-/** Creates the routes that describe the server. They need no token. */
+/** Creates the routes that describe the server. These routes need no token. */
 export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version: string) {
   const routes = createRouter()
 
@@ -40,7 +40,7 @@ const description = [
   "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
   "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",
   "While the `status` of a session is `waiting`, `GET /request` lists its permission requests and questions. Answer them with `POST /request/{id}/reply`.",
-  'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more.',
+  'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more items.',
 ].join("\n\n")
 
 /** Returns the OpenAPI 3.1 document of the application. */

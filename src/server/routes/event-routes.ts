@@ -27,7 +27,7 @@ const stream = (id: string) => ({
 /** Explains how to follow a session, in paragraphs of the API reference. */
 const following = [
   "Without `after`, the stream contains no stored changes. With `after`, it starts with the objects that changed since this number: the session, messages, parts, inputs and the to-do list. Each object is sent once, in its current state, in the order of the last changes. Numbers of superseded changes are skipped. A part can arrive before its message, `message.updated` replaces `message.created`, and `time` is the time of sending. Store each object by its id, whether the event creates or updates it. The client has the state of `GET /session/{id}` as soon as it has received the `seq` of that response or a greater number.",
-  "Next, the stream sends a `part.updated` without a number for each part that is being streamed, with its text so far. After that, it sends all events as they happen. Only changes of stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `session.deleted`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, read `GET /request?session={id}` for waiting requests, and `POST /session/{id}/wait` for the end of the run.",
+  "Next, the stream sends a `part.updated` without a number for each part that is being streamed, with its text so far. After that, it sends all events as they happen. Only changes of stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `session.deleted`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, call `GET /request?session={id}` for the waiting requests, and `POST /session/{id}/wait` for the end of the run.",
   "To reconnect, send the last `id` as the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset` or `session.deleted`.",
 ].join("\n\n")
 
@@ -61,7 +61,7 @@ export function eventRoutes(context: ServerContext) {
           }),
         }),
       },
-      responses: stream("`id` is the number of the change, if it has one."),
+      responses: stream("`id` is the number of the change. Events without a number have no `id`."),
     }),
     async (c) => {
       const { id } = c.req.valid("param")

@@ -18,7 +18,7 @@ export function loginRoutes(authenticator: Authenticator) {
       method: "post",
       path: "/ticket",
       summary: "Create a ticket for one login of a web page",
-      description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. It is valid for ${ticketSeconds} seconds and has the scope of the token.`,
+      description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. The ticket is valid for ${ticketSeconds} seconds and has the scope of the token.`,
       scope: "read",
       responses: { 201: json(z.object({ ticket: z.string() })) },
     }),
@@ -66,7 +66,7 @@ export function loginRoutes(authenticator: Authenticator) {
   return routes
 }
 
-/** Sets the login cookie. If the page came over HTTPS, the browser never sends it without encryption. */
+/** Sets the login cookie. If the page came over HTTPS, the browser never sends the cookie without encryption. */
 function setCookie(c: Context<ServerEnvironment>, value: string, seconds: number): void {
   const name = cookieName(c.env.incoming)
   // The server itself speaks HTTP. The guard accepts an HTTPS origin only if it is configured, for example as the

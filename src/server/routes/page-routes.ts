@@ -6,7 +6,7 @@ import { ServerError } from "../errors.ts"
 import type { ServerEnvironment } from "../guard.ts"
 import { createRouter } from "./route.ts"
 
-/** Inline scripts and styles, other origins and frames are not allowed. */
+/** Content security policy of the page. Allows no inline scripts or styles, no other origins and no frames. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",

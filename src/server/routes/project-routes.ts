@@ -20,7 +20,7 @@ const streamStartMs = 500
 type CallEvent = z.infer<typeof projectResponses.callEvent>
 
 const callResponse = {
-  description: "The result, or with `stream` an event stream",
+  description: "The result, or an event stream if `stream` is true",
   content: {
     "application/json": { schema: projectResponses.call },
     "text/event-stream": {
@@ -214,7 +214,7 @@ export function projectRoutes(context: ServerContext) {
       method: "get",
       path: "/mcp/prompt",
       summary:
-        "List the prompts of MCP servers, which are called as `/server:prompt`. Starts servers that are not running",
+        "List the prompts of MCP servers. A prompt is called as `/server:prompt`. Starts servers that are not running",
       scope: "run",
       errors: directoryErrors,
       request: { query: inProject },

@@ -18,7 +18,7 @@ export function requestRoutes(context: ServerContext) {
       method: "get",
       path: "/request",
       summary: "List the permission requests and questions that wait for the user, oldest first",
-      description: "Includes those of runs in other processes on the same database.",
+      description: "Includes the requests of runs in other processes on the same database.",
       scope: "read",
       errors: ["session.unknown", "directory.forbidden"],
       request: {
@@ -44,7 +44,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/request/{id}/reply",
       summary: "Answer a permission request or a question",
       description:
-        "Answers a request of any process on the same database. Only the first reply is applied. A later reply gets status 409, with the first reply in `details.first`.",
+        "Answers a request of any process on the same database. Only the first reply is applied. A later reply receives status 409, with the first reply in `details.first`.",
       scope: "reply",
       errors: ["request.unknown", "request.answered", "usage"],
       request: {

@@ -30,7 +30,10 @@ interface ScopedRoute extends Omit<RouteConfig, "security" | "middleware"> {
   errors?: readonly ErrorCode[]
 }
 
-/** Describes a route that needs a token of the given scope. Adds the scope and the errors to the documentation. */
+/**
+ * Returns the configuration of a route that needs a token of the given scope. Adds the scope and the errors to the
+ * documentation of the route.
+ */
 export function route<const R extends ScopedRoute>({ scope, errors = [], ...config }: R) {
   const scoped = {
     ...config,
@@ -58,7 +61,7 @@ export const publicErrors = ["host.forbidden", "origin.forbidden"] as const sati
 /** The errors of a route with the directory of a project. */
 export const directoryErrors = ["directory.invalid", "directory.forbidden"] as const satisfies ErrorCode[]
 
-/** Describes the error responses of a route, one for each status, with the error codes. */
+/** Returns the OpenAPI description of a route's error responses: one for each status, with the error codes. */
 export function errorResponses(codes: readonly ErrorCode[]) {
   const byStatus = Map.groupBy(new Set(codes), statusOf)
   const content = { "application/json": { schema: projectResponses.error } }
@@ -89,12 +92,12 @@ function commonErrors({
   return codes
 }
 
-/** Describes a JSON body or response. */
+/** Returns the OpenAPI description of an optional JSON body or of a JSON response. */
 export function json<S extends z.ZodType>(schema: S, description = "OK") {
   return { description, content: { "application/json": { schema } } }
 }
 
-/** Describes a required JSON body. */
+/** Returns the OpenAPI description of a required JSON body. */
 export function body<S extends z.ZodType>(schema: S) {
   return { required: true, content: { "application/json": { schema } } } as const
 }

@@ -42,7 +42,7 @@ const RunCompleted = z.object({
   ...sequenced,
   status: z
     .enum(["completed", "failed", "limit", "interrupted"])
-    .describe("`limit`: the limit of steps, tokens, cost or time. Refused calls do not fail a run"),
+    .describe("`limit`: a limit of steps, tokens, cost or time was reached. Refused calls do not fail a run"),
   exitCode: z.number().describe("Exit code of `tackle run`"),
   text: z.string().describe("The model's last text"),
   messageIDs: z
@@ -55,7 +55,7 @@ const RunCompleted = z.object({
   durationMs: z.number().describe("Excludes the time spent waiting for the user"),
 })
 
-/** The events of `event/events.ts`, and the end of a stream. `test/server/document.test.ts` compares the types. */
+/** The events of `event/events.ts`. `test/server/document.test.ts` compares the types. */
 export const EventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session.created"), ...sequenced, session: Session }),
   z.object({ type: z.literal("session.updated"), ...sequenced, session: Session }),
@@ -98,8 +98,8 @@ export const EventSchema = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("context.filling"),
     ...sequenced,
-    used: z.number().describe("In tokens"),
-    room: z.number().describe("In tokens"),
+    used: z.number().describe("Size of the history in tokens"),
+    room: z.number().describe("Maximum size of the history that leaves space for an answer, in tokens"),
   }),
   RunCompleted,
 ])

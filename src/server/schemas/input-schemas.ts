@@ -9,9 +9,9 @@ export const InputView = described(Input, {
   seq: "Number of the change with which the input was stored",
   state: "`promoted`: delivered to the model as the message `messageID`",
   position: "Order of delivery: lower numbers come first. The numbers of a session may have gaps",
-  held: "True while the input is held, because a user is editing it or its run could not start. It is not delivered until a client sets this to false",
+  held: "True while the input is held, because a user is editing it or its run could not start. The input is not delivered until a client sets `held` to false",
   paused:
-    "Not delivered until the next input or `POST /session/{id}/resume`, because the run was interrupted",
+    "True after an interrupt. The input is not delivered until the next input or `POST /session/{id}/resume`",
   problem: "Reason why the engine holds the input",
   files: "Absent after the delivery, because the message contains them",
   command: "The command that the text calls",
@@ -68,7 +68,7 @@ export const inputBodies = {
       id: z.string().optional().openapi({
         pattern: "^[A-Za-z0-9_.:-]{1,200}$",
         description:
-          "Chosen by the client. Unique within the session. If the id exists, the same content returns the stored input, and different content gets status 409",
+          "Chosen by the client. Unique within the session. If the id exists, a request with the same content returns the stored input, and a request with different content receives status 409",
       }),
       text: z.string().optional(),
       parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),
@@ -78,7 +78,7 @@ export const inputBodies = {
       }),
     })
     .refine((body) => (body.text === undefined) !== (body.parts === undefined), {
-      error: "give either `text` or `parts`",
+      error: "set either `text` or `parts`",
     })
     .openapi("NewInput"),
   update: z

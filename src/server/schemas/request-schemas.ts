@@ -8,7 +8,7 @@ export const PermissionRequestView = described(PermissionRequest.unwrap(), {
   permission: "Kind of action, such as `bash` or `edit`",
   patterns: "What the call does: commands, paths or addresses",
   always:
-    "Patterns that a reply with `session` or `project` allows. If it is empty, only `once` and `reject` are valid",
+    "Patterns that a reply with `session` or `project` allows. If the list is empty, only `once` and `reject` are valid",
   also: "Other permissions that the call needs, such as `edit` for a command that writes a file. A reply answers them too",
   rules: "Rules for the config that would allow the call. Empty if no rule can allow it",
   metadata: "Details for the decision, such as a diff or the command. They depend on the tool",
@@ -21,7 +21,7 @@ export const Reply = z.union(
     z.strictObject({
       reply: z.enum(["once", "session", "project", "reject"]).openapi({
         description:
-          "`once` allows this call. `session` and `project` also allow the patterns in `always` from now on: in this session, or in all sessions of the project. `DELETE /grant/{id}` revokes this",
+          "`once` allows this call. `session` and `project` also allow the patterns in `always` from now on: in this session, or in all sessions of the project. `DELETE /grant/{id}` revokes the grant",
       }),
       message: z.string().optional().openapi({ description: "Message for the model. Only with `reject`" }),
       pattern: z

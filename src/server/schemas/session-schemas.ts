@@ -31,7 +31,7 @@ const SessionView = described(Session, {
   forkedFrom: "Id of the session that this session was copied from",
   replayed: "True for the replay of a recorded run",
   undone: "Messages of the turns that were undone since the last prompt, in the order of the undo operations",
-  lent: "Values to restore after a command with its own agent or model. Set only while it runs",
+  lent: "Values to restore after a command with its own agent or model. Set only while the command runs",
   time: "In milliseconds since the epoch",
 }).extend({
   seq: z
@@ -73,7 +73,10 @@ const CompactionResult = z.object({
 const FileDiff = z.object({
   path: z.string(),
   kind: z.enum(["added", "changed", "deleted"]),
-  diff: z.string().optional().describe("Unified diff. Absent if a content is binary or no longer available"),
+  diff: z
+    .string()
+    .optional()
+    .describe("Unified diff. Absent if one of the contents is binary or no longer available"),
 })
 
 /** Schemas of sessions and their history. */
