@@ -11,7 +11,7 @@ const maxImageBytes = 3_000_000
 /** Maximum width and height in pixels of a scaled image. */
 const smallerPixels = 2_000
 
-/** Reads files that the user adds to a message. Tells the user which files cannot be sent. */
+/** Returns the present files of a message and the added files. Shows a notice for each file that cannot be sent. */
 export async function readFiles(
   added: Iterable<File>,
   present: readonly PromptFile[],
@@ -106,7 +106,7 @@ export function AttachmentList({
   )
 }
 
-/** A button that opens the browser's dialog for files. */
+/** A button that opens the browser's file dialog. */
 export function AttachButton({ onFiles }: { onFiles(files: File[]): void }) {
   return (
     <label class="attach" title="Attach images or files">

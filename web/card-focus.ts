@@ -1,4 +1,4 @@
-/** Returns true if the focused field contains text. Nothing else may then take the focus. */
+/** Returns true if the focused field contains text. In this case, nothing else may take the focus. */
 export function isWriting(): boolean {
   const active = document.activeElement
   return (
@@ -7,7 +7,7 @@ export function isWriting(): boolean {
   )
 }
 
-/** Moves the focus from an answered card to the message box, unless another card takes it. */
+/** Moves the focus from an answered card to the message box, unless another card is open. */
 export function leaveCard(inside: Element | null): void {
   const own = inside?.closest(".card")
   const others = [...document.querySelectorAll(".card")].filter((card) => card !== own)

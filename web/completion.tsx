@@ -188,7 +188,7 @@ async function commandsFor(typed: string, directory: string): Promise<Item[]> {
 
 async function readCommands(directory: string): Promise<Item[]> {
   const client = clientOf(directory)
-  // Servers may take a long time to start. The list omits their prompts until then.
+  // Servers may take a long time to start. Until then, the list does not contain their prompts.
   client.mcpPrompts().then(
     (all) => {
       const items = all.map(({ server, name, description }) =>

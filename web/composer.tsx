@@ -12,16 +12,16 @@ import { attempt } from "./notices.tsx"
 import { AgentAndModel } from "./project-choices.tsx"
 import { stopRun } from "./session-actions.ts"
 
-/** What the user has written and not sent. */
+/** A message that the user has not sent yet. */
 export interface Draft {
   text: string
   files: readonly PromptFile[]
 }
 
-/** A message without content. */
+/** A draft without content. */
 export const emptyDraft: Draft = { text: "", files: [] }
 
-/** Unsent messages of sessions, by session. */
+/** Drafts by session id. */
 const drafts = signal<ReadonlyMap<string, Draft>>(new Map())
 
 const deliveries: readonly [Delivery, string][] = [

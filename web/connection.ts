@@ -8,7 +8,7 @@ import type { SessionEvent } from "../src/session/session-events.ts"
 /** False while the server does not respond. */
 export const isOnline = signal(true)
 
-/** False until the server accepts the cookie of this browser, and again after the server refuses it. */
+/** True while the server accepts the cookie of this browser. Undefined until the first check. */
 export const isLoggedIn = signal<boolean | undefined>(undefined)
 
 /** Calls `fetch`, and records whether the server responds and accepts the login. */

@@ -108,7 +108,7 @@ export function Conversation({ state }: { state: SessionState }) {
       </div>
       {isAway && (
         <button type="button" class="to-end" onClick={toEnd}>
-          <Icon name="down" /> {isWaiting.value ? "The agent waits for you" : "Latest"}
+          <Icon name="down" /> {isWaiting.value ? "The agent is waiting for you" : "Latest"}
         </button>
       )}
     </div>

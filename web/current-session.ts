@@ -11,7 +11,7 @@ import { loadSessions } from "./session-list-data.ts"
 /** Id of the open session, or undefined on the start page. Stored in the fragment of the page's address. */
 export const sessionID = signal(idInAddress())
 
-/** State of the open session. Undefined while it loads. */
+/** State of the open session. Undefined while the session loads, and on the start page. */
 export const state = signal<SessionState | undefined>(undefined)
 
 /** Reason why the session cannot be shown. */

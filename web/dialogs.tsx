@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { PatchPart } from "../src/schema/part.ts"
 import type { UndoResult } from "../src/session/handle.ts"
+import { counted } from "../src/util/words.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { state, title } from "./current-session.ts"
 import { errorText } from "./errors.ts"
@@ -93,7 +94,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
           <p>
             {direction === "undo"
               ? "These files will be restored to their content before the turn:"
-              : "These files will change again:"}
+              : "The changes to these files will be applied again:"}
           </p>
           <ul class="files">
             {patch.files.map(({ path, before, after }) => (
@@ -106,13 +107,13 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
             ))}
           </ul>
           {patch.unseen && patch.unseen.length > 0 && (
-            <p class="muted small">Other changes by these commands remain: {patch.unseen.join("; ")}</p>
+            <p class="muted small">Changes that were not tracked remain: {patch.unseen.join("; ")}</p>
           )}
         </>
       ) : (
         <p>No loaded turn can be {direction === "undo" ? "undone" : "redone"}.</p>
       )}
-      <p class="muted small">The conversation stays as it is.</p>
+      <p class="muted small">The conversation does not change.</p>
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
@@ -149,8 +150,8 @@ function changeOf(direction: "undo" | "redo", existed: boolean, exists: boolean)
 }
 
 function report({ files, refused, unseen }: UndoResult, direction: "undo" | "redo"): void {
-  const count = `${files.length} ${files.length === 1 ? "file" : "files"}`
-  const left = refused.length > 0 ? ` ${refused.length} stay as they are.` : ""
+  const count = counted(files.length, "file")
+  const left = refused.length > 0 ? ` Not changed: ${counted(refused.length, "file")}.` : ""
   notify(`${direction === "undo" ? "Undone" : "Redone"}: ${count}.${left} ${unseen.join(" ")}`.trim())
 }
 
@@ -185,7 +186,7 @@ function RenameDialog() {
 function DeleteDialog() {
   return (
     <Modal label="Delete the session">
-      <p>“{title}” and its messages are deleted. The files of the project stay. This cannot be undone.</p>
+      <p>“{title}” and its messages will be deleted. The project files are kept. This cannot be undone.</p>
       <div class="actions">
         <button
           type="button"

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks"
+import { counted } from "../src/util/words.ts"
 import { diffCount } from "../src/view/call-summary.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { memo } from "./memo.ts"
@@ -47,7 +48,7 @@ function FileDiff({ file, worktree, count }: { file: ParsedDiff; worktree: strin
         <span class="path">{name}</span>
         {count && <span class="count">{count}</span>}
       </figcaption>
-      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes of ${name}`}>
+      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes in ${name}`}>
         <table>
           <tbody>
             {shown.map(({ kind, before, after, text }, index) => (
@@ -69,7 +70,7 @@ function FileDiff({ file, worktree, count }: { file: ParsedDiff; worktree: strin
       </div>
       {lines.length > shown.length && (
         <button type="button" class="more-lines" onClick={() => setLong(true)}>
-          Show {lines.length - shown.length} more lines
+          Show {counted(lines.length - shown.length, "more line")}
         </button>
       )}
     </figure>

@@ -25,8 +25,8 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
 }
 
 /**
- * Lists what the user allowed with "Session" or "Project" in the project of the open session, and lets the user revoke
- * it.
+ * Lists the grants that the user created with "Session" or "Project" in the project of the open session. The user can
+ * revoke each grant.
  */
 export function GrantList() {
   const { id, directory } = state.value?.session ?? { id: "", directory: "" }
@@ -47,7 +47,7 @@ export function GrantList() {
   return (
     <>
       <p class="muted small">
-        The agent may do this without asking. A<code>*</code> stands for any text.
+        The agent may do this without asking. A <code>*</code> stands for any text.
       </p>
       <ul class="grants">
         {grants.map((grant) => (

@@ -3,8 +3,8 @@ import { isLoggedIn } from "./connection.ts"
 import { Logo } from "./icons.tsx"
 
 /**
- * Logs in with the ticket in the page's address, and immediately removes it from the address and the history. Then
- * checks the cookie. Never rejects.
+ * Logs in with the ticket in the page's address, and immediately removes the ticket from the address and the history.
+ * Then checks the cookie. Never rejects.
  */
 export async function logIn(): Promise<void> {
   const ticket = /^#ticket=([\w-]+)$/.exec(location.hash)?.[1]
@@ -27,7 +27,7 @@ async function exchange(ticket: string): Promise<boolean> {
   return (await send("/login", { method: "POST", headers, body }))?.ok ?? false
 }
 
-/** Logs in with a token of the token file. Resolves with a message for the user if this fails. */
+/** Logs in with a token from the token file. Resolves with a message for the user if the login fails. */
 async function logInWithToken(token: string): Promise<string | undefined> {
   const answer = await send("/ticket", { method: "POST", headers: { authorization: `Bearer ${token}` } })
   if (!answer) return "The server does not respond. Check that `tackle serve` is running."

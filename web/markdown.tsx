@@ -30,7 +30,7 @@ interface BlockProps {
   token: Token
 }
 
-// The token is a new object after each change of the text. Its source determines whether it renders again.
+// The token is a new object after each change of the text. Its source determines whether the block renders again.
 const Block = memo(({ raw, token }: BlockProps) => {
   const content = useMemo(() => nodeOf(token as MarkedToken), [raw])
   return content ? <div>{content}</div> : null
@@ -148,7 +148,7 @@ function Code({ lang = "", text }: Tokens.Code) {
   )
 }
 
-/** Copies a text to the clipboard, and notifies the user. */
+/** Copies text to the clipboard, and notifies the user. */
 async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)

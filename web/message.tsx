@@ -96,7 +96,7 @@ function PartView({ part, parts, worktree }: PartProps) {
     case "retry":
       return (
         <p class="muted small">
-          The model provider failed ({part.error}). Attempt {part.attempt} follows.
+          Attempt {part.attempt} failed ({part.error}). The request is sent again.
         </p>
       )
     case "patch":

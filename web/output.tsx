@@ -1,9 +1,13 @@
 import { useState } from "preact/hooks"
+import { counted } from "../src/util/words.ts"
 
 /** Number of lines of a long text that are shown at first. */
 const shortLines = 16
 
-/** Output of a program: plain text without terminal escapes. A long text shows its end until the user expands it. */
+/**
+ * Output of a program: plain text without terminal escapes. Shows only the start or the end of a long text until the
+ * user expands it.
+ */
 export function Output({
   text,
   from = "end",
@@ -20,7 +24,7 @@ export function Output({
   if (lines.length === 1 && lines[0] === "") return null
   const more = hidden > 0 && (
     <button type="button" class="more-lines" onClick={() => setLong(true)}>
-      Show {hidden} {from === "end" ? "earlier" : "more"} lines
+      Show {counted(hidden, from === "end" ? "earlier line" : "more line")}
     </button>
   )
   return (

@@ -128,7 +128,7 @@ export function PermissionCard({
         </div>
       )}
       {card.onlyOnce.length > 0 && (
-        <p class="muted small">It can only be allowed once: {card.onlyOnce.join("; ")}.</p>
+        <p class="muted small">This request can be allowed only once: {card.onlyOnce.join("; ")}.</p>
       )}
       <input
         class="reason"

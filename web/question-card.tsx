@@ -13,7 +13,7 @@ interface Draft {
   text: string
 }
 
-/** Questions of the agent. The user answers all of them together. */
+/** Questions from the agent. The user answers all of them together. */
 export function QuestionCard({ request, isFirst }: { request: QuestionRequest; isFirst: boolean }) {
   const { questions, document: plan } = request
   const [drafts, setDrafts] = useState<Draft[]>(() => questions.map(() => ({ chosen: [], text: "" })))

@@ -14,12 +14,12 @@ export const dialog = signal<Dialog | undefined>(undefined)
 /** True while the list of sessions covers a narrow page. */
 export const isDrawerOpen = signal(false)
 
-/** Stops the run. The queue is paused. */
+/** Stops the run and pauses the queue. */
 export async function stopRun(): Promise<void> {
   if (state.value?.isRunning) await attempt(() => currentSession().interrupt())
 }
 
-/** Continues the open session in a copy. `at` ends the copy after the turn of this message. */
+/** Continues the open session in a copy. With `at`, the copy ends after the turn of this message. */
 export async function forkAt(at?: string): Promise<void> {
   const fork = await attempt(() => api.sessions.fork(currentSession().id, { at }))
   if (!fork) return

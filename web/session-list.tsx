@@ -105,7 +105,7 @@ function go(id: string | undefined): void {
   openSession(id)
 }
 
-const statusText = { idle: "", running: "running", waiting: "waits for you" } as const
+const statusText = { idle: "", running: "running", waiting: "waiting for you" } as const
 
 const SessionItem = memo(({ session, isCurrent }: { session: RemoteSession; isCurrent: boolean }) => {
   const { id, title, directory, status, time, match } = session

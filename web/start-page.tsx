@@ -7,7 +7,7 @@ import { attempt } from "./notices.tsx"
 import { AgentAndModel } from "./project-choices.tsx"
 import { knownDirectories } from "./session-list-data.ts"
 
-/** The page without an open session. It starts a new session. */
+/** The page that is shown without an open session. The user starts a new session there. */
 export function StartPage() {
   const [roots, setRoots] = useState<string[]>([])
   const [chosen, setChosen] = useState<string>()
