@@ -58,7 +58,7 @@ export interface PromptOptions {
   maxCost?: number
   /**
    * JSON Schema for the answer. The `text` of the run is then valid JSON with defaults filled in. The run fails if the
-   * model does not write a valid answer. It fails before it starts if the schema cannot be used.
+   * model does not write a valid answer. The run fails before it starts if the schema cannot be used.
    */
   outputSchema?: Readonly<Record<string, unknown>>
   /** Model for this and later prompts of the session, as `provider/model`. */
@@ -101,8 +101,8 @@ export interface SessionChange {
 /** Selects the turns to undo, and what happens to files that cannot be restored. */
 export interface UndoOptions extends UndoChoice {
   /**
-   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or
-   * none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
+   * Id of a message of the user. Undoes the turn of this message and all later turns as one operation, which restores
+   * all files or none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
    */
   through?: string
 }
@@ -110,8 +110,8 @@ export interface UndoOptions extends UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoResult {
   /**
-   * Id of the message that started the turn. If several turns were undone, they start with this message. `prompt` is
-   * the text of the message.
+   * Id of the message that started the turn, or the earliest turn if several turns were undone. `prompt` is the text of
+   * the message.
    */
   messageID: string
   prompt: string
@@ -205,7 +205,7 @@ export interface SessionHandle {
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
    * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
-   * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn. With
+   * either all files or none. If files have changed since the turn, throws `UndoRefusedError` with their names. With
    * `others`, restores all files except those that have changed. With `skip`, changes no file, but marks the turn as
    * undone. With `through`, undoes several turns as one operation. Throws `UsageError` if there is nothing to undo, and
    * {@link SessionBusyError} if the session is working on a prompt.

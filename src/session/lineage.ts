@@ -38,7 +38,7 @@ class OrphanError extends TackleError {
 
 /**
  * Creates a lineage. `live` returns the session if it is open in this process. An open session takes precedence over
- * the stored session, because it may be newer.
+ * the stored session, because the open session may be newer.
  */
 export function createLineage(
   store: Pick<Store, "session">,

@@ -100,7 +100,7 @@ export function createRecorder({
     noted.push(...entries)
   }
 
-  /** Commits changes for which no caller waits. If this fails, the next write reports the error. */
+  /** Commits changes for which no caller waits. If the commit fails, the next write reports the error. */
   function flush(): void {
     note([])
     enqueue({ durable: false })

@@ -60,8 +60,8 @@ export async function diffSession({
 }
 
 /**
- * Returns the bytes of a file if it still has the content that the session wrote. The store keeps only the content that
- * a file had before a change.
+ * Returns the bytes of a file, or undefined if the file no longer has the content that the session wrote. A local store
+ * contains only the content that a file had before a change.
  */
 async function unchanged(path: string, hash: string, maxBytes: number): Promise<Uint8Array | undefined> {
   try {

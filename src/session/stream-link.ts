@@ -95,7 +95,7 @@ function hostsOf(host: string): string[] {
 }
 
 /**
- * Creates a sender. The sender tries to connect to each receiver once. If it cannot connect, `send` always returns
+ * Creates a sender. The sender tries to connect to each receiver once. If the connection fails, `send` always returns
  * false for this receiver.
  */
 export function createLinkSender(): LinkSender {

@@ -166,7 +166,7 @@ type Recipe = Workspace & { git: NonNullable<Workspace["git"]> }
 
 /**
  * Returns the recipe of a workspace. The recipe may come from an archive or another program, so this function checks it
- * again.
+ * again. Throws {@link WorkspaceError} if the recipe is missing or invalid.
  */
 function usableRecipe({ id, directory, workspace }: Session): Recipe {
   const where = workspace ? `${directory} on ${workspace.host}` : directory

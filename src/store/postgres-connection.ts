@@ -274,8 +274,8 @@ async function loadDriver(): Promise<Pick<typeof import("pg"), "Client" | "Pool"
 }
 
 /**
- * Returns the URL if it is valid. Otherwise, throws {@link StoreError}. The message does not quote the URL, because it
- * may contain a password.
+ * Returns the URL if it is valid. Otherwise, throws {@link StoreError}. The message does not quote the URL, because the
+ * URL may contain a password.
  */
 function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(withHost(url))) return url

@@ -331,8 +331,9 @@ export interface Store {
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the
-   * changes from `settle` and ends the lease. If this fails, the lease is kept, and the next call tries again. If a
-   * session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases have ended.
+   * changes from `settle` and ends the lease. If the changes cannot be applied, the lease is kept, and the next call
+   * tries again. If a session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases
+   * have ended.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
