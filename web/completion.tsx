@@ -23,8 +23,8 @@ interface Suggestions {
 const pauseMs = 80
 
 /**
- * Matches an unfinished `@path` or `@"path with spaces"`. It can follow the same characters as a mention
- * in a prompt.
+ * Matches an unfinished `@path` or `@"path with spaces"`. The match can follow the same characters as a mention in a
+ * prompt.
  */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/
 

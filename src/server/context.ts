@@ -20,8 +20,9 @@ export interface ServerContext {
   /** Permission requests and questions of other processes that use the same store. */
   otherRequests: OtherRequests
   /**
-   * Calls the listener for every event of every engine, and for the requests of other processes in sessions that the
-   * server serves. With `tenant`, only for sessions of this tenant. Returns a function that unsubscribes.
+   * Calls the listener for every event of every engine. Also reports the requests of other processes, if the server
+   * serves their sessions. With `tenant`, reports only events of this tenant's sessions. Returns a function that
+   * unsubscribes.
    */
   followEvents(listener: (event: TackleEvent) => void, tenant?: string): () => void
   /**

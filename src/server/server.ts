@@ -64,7 +64,7 @@ export interface Server {
   /** Base URL for clients. For a Unix socket, `http://localhost`. */
   url: string
   /**
-   * Returns a URL that opens the web page and logs it in. The URL works once, within 10 minutes. The page gets the
+   * Returns a URL that opens the web page and logs it in. The URL works once, within 10 minutes. The page receives the
    * widest scope of the tokens.
    */
   pageAddress(): string

@@ -389,7 +389,7 @@ function decoded(header: string): string {
   }
 }
 
-/** Returns the engine with this waiting request. Throws `ServerError` if no engine has it. */
+/** Returns the engine with this waiting request. Throws `ServerError` if no engine has the request. */
 function asking(
   engines: readonly Tackle[],
   pending: (tackle: Tackle) => readonly { id: string }[],
