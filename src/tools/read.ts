@@ -76,7 +76,9 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
   const { path, title, offset, limit } = target
   const { entries, total } = await readDirectoryPage(path, { offset, limit, signal: ctx.abort })
   if (offset > 0 && offset >= total) {
-    throw new OffsetError(`${showName(path)} has ${total} entries; offset ${offset} is past the last entry.`)
+    throw new OffsetError(
+      `${showName(path)} has ${counted(total, "entry", "entries")}; offset ${offset} is past the last entry.`,
+    )
   }
   const end = offset + entries.length
   const footer =
@@ -115,7 +117,7 @@ async function readLines(
   const page = await readTextPage(handle, { encoding, offset, limit, signal: ctx.abort })
   if (offset > 0 && page.lines.length === 0) {
     throw new OffsetError(
-      `${showName(path)} has ${page.total} lines; offset ${offset} is past the last line. ` +
+      `${showName(path)} has ${counted(page.total ?? 0, "line")}; offset ${offset} is past the last line. ` +
         "The first line has offset 0.",
     )
   }

@@ -178,7 +178,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       notify("Enter or Tab sends the changed input. Esc keeps the input unchanged.")
     } else {
       restoreDraft()
-      notify("This input has already been delivered.")
+      notify("This input is no longer waiting.")
     }
   }
 

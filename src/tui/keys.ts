@@ -30,7 +30,7 @@ const ownActions = {
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   redraw: { defaultKeys: "ctrl+l", description: "Draw the screen again" },
   suspend: { defaultKeys: "ctrl+z", description: "Return to the shell; fg continues" },
-  exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
+  exit: { defaultKeys: "ctrl+d", description: "Exit if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
 
 /** An action of the interactive terminal. */

@@ -246,7 +246,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     const { typed, named } = decision
     if (!early.isOpen) return clip(theme.dim("  …"), width)
     if (typed.length < 2) return clip(theme.dim(width < 58 ? shortInstruction : longInstruction), width)
-    return clip(theme.dim(`  ${typed} ${named === undefined ? "is not a choice" : "and Enter"}`), width)
+    return clip(theme.dim(`  ${typed}: ${named === undefined ? "not a choice" : "press Enter"}`), width)
   }
 
   return {
@@ -316,5 +316,5 @@ const shortLabels: Readonly<Record<ReplyChoice, string>> = {
   ...{ once: "yes", session: "session", project: "project", reject: "no", feedback: "no, reason" },
 }
 
-const longInstruction = "  Press a letter or digit, or ↑ ↓ and Enter. Esc is no."
-const shortInstruction = "  Press a letter or digit. Esc is no."
+const longInstruction = "  Press a letter or digit, or ↑ ↓ and Enter. Esc rejects."
+const shortInstruction = "  Press a letter or digit. Esc rejects."

@@ -108,7 +108,7 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
           },
         ]
   })
-  const at = await pick(tui, { title: "Fork after the turn of", theme, items, verb: "forks" })
+  const at = await pick(tui, { title: "Fork after the turn of a message", theme, items, verb: "forks" })
   if (at === undefined) return
   const copy = await api.sessions.fork(session.id, { at })
   if (!copy) return
@@ -128,7 +128,7 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
     label: point.text,
     detail: localMinute(point.time),
   }))
-  const point = await pick(tui, { title: "Rewind to before", theme, items })
+  const point = await pick(tui, { title: "Rewind to before a prompt", theme, items })
   if (!point) return
   const turns = point.changedTurns
   const count = point.files.length === 1 ? "1 file" : `${point.files.length} files`

@@ -76,7 +76,7 @@ export function renderQueue(
   if (inputs.some(({ paused }) => paused))
     lines.push(clip(theme.warning("  The queue is paused. Send an input or use /queue to continue."), width))
   else if (inputs.length > 0 && keys.label("takeBack") !== "" && editing === undefined)
-    lines.push(clip(theme.dim(`  ${keys.label("takeBack")} edits the last one`), width))
+    lines.push(clip(theme.dim(`  ${keys.label("takeBack")} edits the last input`), width))
   return lines
 }
 

@@ -77,7 +77,12 @@ export function openThemes(paths: { directory: string; choice: string }, depth: 
       })
       if (name.trim() === "") return undefined
       const found = (await list()).find((entry) => entry.name === name.trim())
-      return found ?? { name: name.trim(), problem: `The theme "${name.trim()}" no longer exists.` }
+      return (
+        found ?? {
+          name: name.trim(),
+          problem: `The theme "${name.trim()}" no longer exists. Choose one with /theme.`,
+        }
+      )
     },
     async choose(name) {
       await mkdir(dirname(paths.choice), { recursive: true })

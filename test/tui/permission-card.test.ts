@@ -76,7 +76,7 @@ describe("the permission card", () => {
     press(..."sorry")
     vi.advanceTimersByTime(10_000)
     expect(replies).toEqual([])
-    expect(rendered(card)).toContain("sorry is not a choice")
+    expect(rendered(card)).toContain("sorry: not a choice")
     press(keys.enter)
     expect(replies).toEqual([])
     press(..."yes", keys.enter)

@@ -54,8 +54,8 @@ export async function decide<T>(
   function instruction(): string {
     const { typed, named } = decision
     if (typed.length < 2) return oneLine("Press a letter or digit, or ↑ ↓ and Enter.", width() - 2)
-    const known = named === undefined ? "is not a choice" : "and Enter"
-    return oneLine(`${typed} ${known}`, width() - 2)
+    const known = named === undefined ? "not a choice" : "press Enter"
+    return oneLine(`${typed}: ${known}`, width() - 2)
   }
 
   function width(): number {

@@ -77,7 +77,7 @@ export function editReport(edit: {
   const reasons = reading.decorations.map((name) => removed[name])
   if (strategy !== "exact") reasons.push(differences[strategy])
   if (reasons.length === 0) return summary
-  const both = reading.decorations.length > 0 ? " newString was treated the same way." : ""
+  const both = reading.decorations.length > 0 ? " newString was corrected in the same way." : ""
   return (
     `${summary}\noldString did not match exactly (strategy "${strategyName(strategy, reading)}"): ${reasons.join("; ")}.${both} ` +
     `Check the change:\n${shorten(diff)}`
