@@ -57,7 +57,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
     return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))
-    return "no search service is configured: set one of EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
+    return "no search service is configured: set EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
   return undefined
 }
 

@@ -60,7 +60,7 @@ export const toolSearchTool = define(toolSearchId, {
 
 const selectPrefix = "select:"
 
-/** Returns the tools with these names, in the given order. */
+/** Returns the tools with these names in the given order, and the names that match no tool. */
 function select(names: string, catalogue: readonly CatalogueEntry[]) {
   const byId = new Map(catalogue.map((entry) => [entry.id, entry]))
   const wanted = [...new Set(names.split(/[\s,]+/).filter((name) => name !== ""))]

@@ -44,7 +44,7 @@ export interface AppOptions {
   welcome: readonly string[]
   /** Settings of the status line. */
   status: StatusSource
-  /** Text for the editor. */
+  /** Input that the editor contains at first. */
   draft?: WrittenInput
   /** Called when the user leaves, or switches between the scrollback and the alternate screen. */
   onLeave(reason: LeaveReason): void

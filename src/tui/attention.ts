@@ -54,7 +54,7 @@ function titleOf(title: string): string {
   return title === "" ? "tackle" : `tackle: ${oneLine(title, 60)}`
 }
 
-/** Returns the reason to notify the user, if any. */
+/** Returns the text of the notification, or undefined if the user should not be notified. */
 function reasonOf(state: SessionState, before: SessionState): string | undefined {
   const waiting = ({ requests, questions }: SessionState) => [...requests, ...questions]
   const known = new Set(waiting(before).map(({ id }) => id))

@@ -33,11 +33,11 @@ export interface SlashCommand {
 
 /** A turn that `/undo` removed. */
 interface UndoneTurn {
-  /** The session with the turn. */
+  /** Id of the session that contains the turn. */
   sessionID: string
-  /** The copy without the turn. */
+  /** Id of the copy without the turn. */
   copyID: string
-  /** The last message of the copy at the time of the undo. */
+  /** Id of the last message of the copy at the time of the undo. */
   lastMessageID: string | undefined
   /** Whether files were restored. */
   hasFiles: boolean
@@ -47,7 +47,7 @@ interface UndoneTurn {
 export function createSlashCommands(shell: Shell): SlashCommand[] {
   const { api } = shell
 
-  /** Returns the open session. Throws `UsageError` if no session is open, as before the first prompt. */
+  /** Returns the open session. Throws `UsageError` if no session is open, for example before the first prompt. */
   function opened(): SessionApi {
     if (shell.session) return shell.session
     throw new UsageError("This session is empty. Send a prompt first.")

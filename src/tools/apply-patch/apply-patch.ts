@@ -212,7 +212,7 @@ const maxShownDiff = 4_000
 
 /** The result of formatting the files of a patch. */
 interface PatchFormatting {
-  /** Text for the model: a line and a diff for each file that formatters changed. */
+  /** Text for the model: the diff of each file that formatters changed, and the failures. */
   reports: string
   /** Formatting changes and failures, by file. */
   metadata: {

@@ -17,7 +17,7 @@ export interface PatchHunk {
   line: number
 }
 
-/** The changes to one file. Paths are as the patch spells them. */
+/** The changes to one file. Paths are spelled as in the patch. */
 export type PatchSection =
   | { kind: "add"; path: string; lines: string[] }
   | { kind: "delete"; path: string }

@@ -57,7 +57,7 @@ export function createJobTable(): JobTable {
 /** Output limits of a job. These limits are lower than those of a command, because the model polls jobs. */
 const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
 
-/** Delays in milliseconds between checks whether a program that has closed its output has exited. */
+/** Delays in milliseconds between checks of whether a program that has closed its output has exited. */
 const exitChecksMs = [10, 100, 1_000]
 
 /** Turns the remaining processes of a command into a job. The job does not keep this process from exiting. */

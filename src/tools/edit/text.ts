@@ -105,7 +105,7 @@ export function coversLines(text: string, { start, end }: Span): boolean {
 
 /**
  * Returns the span of `count` lines from index `start`. Includes the last line ending if the old lines end with a line
- * ending. Returns no span if the lines do not exist.
+ * ending. Returns an empty list if the lines do not exist.
  */
 export function lineSpan(
   lines: readonly Line[],

@@ -10,7 +10,7 @@ export interface RipgrepMatch {
   text: string
 }
 
-/** The end of a file, which follows its matches. */
+/** The record at the end of a file. It follows the matches in the file. */
 export interface RipgrepEnd {
   type: "end"
   path: string
