@@ -121,8 +121,8 @@ async function removeOldFiles(
 }
 
 /**
- * Updates the mark and returns true. If the mark is less than a day old or its directory does not exist, only returns
- * false.
+ * Updates the mark and returns true. Returns false without an update if the mark is less than a day old or its
+ * directory does not exist.
  */
 async function markDue(mark: string, now: number): Promise<boolean> {
   try {

@@ -6,7 +6,10 @@ import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
 
-/** The open sessions of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
+/**
+ * The open sessions of an engine. Each session has one handle, so that two callers cannot run the session at the same
+ * time.
+ */
 export interface OpenSessions {
   /** Returns the handle of a session, or undefined if the session is not open. */
   find(id: string): LocalSession | undefined

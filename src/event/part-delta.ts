@@ -2,8 +2,8 @@ import type { Part } from "../schema/part.ts"
 import type { EventOf } from "./events.ts"
 
 /**
- * Returns the part with the text of a `part.delta` event appended. Returns the part unchanged if it cannot contain the
- * text.
+ * Returns the part with the text of a `part.delta` event appended. Returns the part unchanged if the part cannot
+ * contain the text.
  */
 export function withDelta(
   part: Part,

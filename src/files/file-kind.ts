@@ -64,7 +64,10 @@ function controlShare(sample: Buffer): number {
   return sample.length === 0 ? 0 : count / sample.length
 }
 
-/** Matches templates of files with credentials. They contain no credentials, because they are meant to be shared. */
+/**
+ * Matches templates of files with credentials. Such templates contain no credentials, because they are meant to be
+ * shared.
+ */
 const template = /\.(example|sample|template)$/i
 
 /**

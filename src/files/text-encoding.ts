@@ -9,7 +9,10 @@ export interface TextFormat {
 /** The format of new files. */
 export const plainText: TextFormat = { encoding: "utf-8", bom: false }
 
-/** `binary`: the content has NUL characters. `unknown`: it is neither valid UTF-8 nor UTF-16 with a byte order mark. */
+/**
+ * `binary`: the content has NUL characters. `unknown`: the content is neither valid UTF-8 nor valid UTF-16 with a byte
+ * order mark.
+ */
 export type DecodedText =
   | { kind: "text"; text: string; format: TextFormat }
   | { kind: "binary" }

@@ -36,7 +36,10 @@ export interface Listing {
   left: number
 }
 
-/** Maximum number of directory entries that the checks of one request list. Listing them takes about a second. */
+/**
+ * Maximum number of directory entries that the checks of one request list. Listing this many entries takes about a
+ * second.
+ */
 const maxListed = 30_000
 
 type Followed = FollowedPath | { problem: string }

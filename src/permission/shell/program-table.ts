@@ -37,7 +37,7 @@ export function namesWithoutVersion(name: string): string[] {
   return names
 }
 
-/** Matches the last part of a version, a variant of a build or an architecture in the name of a program. */
+/** Matches the end of a program name if it is part of a version, a build variant or an architecture. */
 const versionSuffix =
   /(?:[-._]?(?:alpha|beta|rc|v)?\d+[a-z]{0,2}|[-._](?:exe|static|dbg|debug|preview|stable|nightly|basic|tiny|nox|gtk3?|athena|cli|(?:x86_64|amd64|aarch64|arm64|i[3-6]86)[\w-]*))$/i
 

@@ -147,7 +147,7 @@ function moduleRisks({ modules = "", stopsAt }: Program, words: readonly Word[])
   })
 }
 
-/** Returns true if the program runs code from its standard input. Such code is as unknown as code after `-c`. */
+/** Returns true if the program runs code from its standard input. */
 function takesInput({ input, version }: Program, words: readonly Word[], { operands }: Arguments): boolean {
   if (!input) return false
   const [first] = operands

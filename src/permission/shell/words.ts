@@ -125,8 +125,8 @@ function hasBracketExpression(mask: string): boolean {
 }
 
 /**
- * Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part only once, so that it is fast
- * even for long masks.
+ * Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part only once, so that the test is
+ * fast even for long masks.
  */
 function hasBraceExpansion(mask: string): boolean {
   return mask
