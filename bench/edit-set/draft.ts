@@ -157,10 +157,7 @@ export function tellsIndents(edit: RealEdit): boolean {
   )
 }
 
-/**
- * Returns the number of columns by which lines are deeper than the preceding lines, if those end with an opening
- * bracket.
- */
+/** Returns the increases of indentation, in columns, after lines that end with an opening bracket. */
 function stepsInto(lines: readonly string[]): number[] {
   return lines.slice(1).flatMap((line, index) => {
     const step = indentOf(line).length - indentOf(lines[index] ?? "").length

@@ -51,9 +51,9 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
 }
 
 /**
- * Opens the address in a browser, or prints the address if this fails. The browser receives the path of a private page
- * that redirects to the address. Other users of the machine can see the arguments of a process, and the address would
- * log them in.
+ * Opens the address in a browser, or prints the address if no browser can be opened. The browser receives the path of a
+ * private page that redirects to the address. Other users of the machine can see the arguments of a process, and the
+ * address would log them in.
  */
 function openBrowser(address: string): void {
   const page = join(defaultDataDirectory(process.env), "open-page.html")

@@ -26,7 +26,7 @@ export interface RemoteFlags {
 export function openClient(url: string, { tokenFile }: RemoteFlags, directory: string): TackleClient {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError(`"${url}" is not the URL of a server. Example: http://127.0.0.1:8486`)
-  // Ignores the error, because other requests report it.
+  // Errors of subscriptions are ignored, because other requests report the same problem.
   return createClient({ url, token: tokenOf(tokenFile), directory, onProblem: () => {} })
 }
 
