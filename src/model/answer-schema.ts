@@ -19,8 +19,8 @@ export interface AnswerSchema {
 }
 
 /**
- * Reads a JSON Schema. Throws `UsageError` if it is invalid or contains keywords that Zod cannot check (`if`, `not`,
- * …).
+ * Reads a JSON Schema. Throws `UsageError` if the schema is invalid or contains keywords that Zod cannot check (`if`,
+ * `not`, …).
  */
 export function readAnswerSchema(schema: unknown): AnswerSchema {
   if (!isRecord(schema)) throw new UsageError("Invalid JSON Schema for the answer: expected an object.")

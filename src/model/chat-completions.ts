@@ -58,7 +58,8 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * Caches the JSON of the messages in Chat Completions requests, because every request carries the whole history. The
  * provider package converts each message only once. The JSON of a conversation is stored once, in a block of memory
  * that all its requests share. A conversation is identified by its first message that is not a system prompt, and its
- * JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same order.
+ * JSON is kept as long as this message object exists. A request reuses the JSON of the same message objects in the same
+ * order.
  *
  * Malformed arguments of a call are sent as the model wrote them. If the server refuses such a request, the request is
  * repeated once with the arguments as an object. All later requests also send malformed arguments as an object.
@@ -237,7 +238,7 @@ function textInputs({ role, content }: LanguageModelV4Message): (string | undefi
   })
 }
 
-/** Replaces malformed arguments, which the package sends as a JSON string, in a converted message. */
+/** Replaces the malformed arguments in a converted message, because the package sends them as a JSON string. */
 function withTextInputs(
   converted: Body | undefined,
   message: LanguageModelV4Message,

@@ -70,7 +70,7 @@ export function convertFile(
   }
 }
 
-/** Returns the reason why an image cannot be sent, or undefined if it can. */
+/** Returns the reason why an image cannot be sent, or undefined if it can be sent. */
 function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimits): string | undefined {
   if (maxImageLength !== undefined && data.length > maxImageLength)
     return `the provider accepts images of at most ${megabytes(maxImageLength)}`

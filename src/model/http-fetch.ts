@@ -58,7 +58,7 @@ function isPieces(body: unknown): body is Uint8Array[] {
   return Array.isArray(body) && body.every((piece) => piece instanceof Uint8Array)
 }
 
-/** Sends the request. Repeats it once if the server closes a reused connection while the request is sent. */
+/** Sends the request. If the server closes a reused connection while the request is sent, repeats the request once. */
 async function send(request: PlainRequest): Promise<IncomingMessage> {
   const start = request.url.startsWith("https:") ? (await import("node:https")).request : startPlain
   for (let attempt = 1; ; attempt += 1) {

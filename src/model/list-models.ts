@@ -99,7 +99,7 @@ const Answer = z.lazy(() =>
   ]),
 )
 
-/** Requests the list and never rejects. Does not follow redirects, which could lead to another machine. */
+/** Requests the list. Never rejects. Does not follow redirects, which could lead to another machine. */
 async function requestList(url: string, init: RequestInit, ask: typeof fetch = fetch): Promise<ModelList> {
   try {
     const response = await ask(url, { ...init, redirect: "error" })
@@ -114,7 +114,7 @@ async function requestList(url: string, init: RequestInit, ask: typeof fetch = f
   }
 }
 
-/** Reads the body as text. Throws if it exceeds the limit. Leaving the loop cancels the stream. */
+/** Reads the body as text. Throws `RangeError` if the body exceeds the limit. Leaving the loop cancels the stream. */
 async function readText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0

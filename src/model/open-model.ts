@@ -15,8 +15,8 @@ export interface OpeningDependencies {
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
   /**
-   * Returns the package settings that a plugin provides for a provider that the user has signed in to. Returns
-   * undefined if no plugin provides settings.
+   * Returns a plugin's package settings for a provider that the user has signed in to, or undefined if no plugin
+   * provides settings.
    */
   signedIn?: (provider: {
     id: string

@@ -28,7 +28,7 @@ export const defaultPackage = "@ai-sdk/openai-compatible"
 /** Package for OpenAI's own APIs. */
 export const openaiPackage = "@ai-sdk/openai"
 
-/** The known providers. They accept any model id; the server checks it. */
+/** The known providers. They accept any model id; the server checks the id. */
 export const providerTable: readonly ProviderRow[] = [
   {
     id: "openai",

@@ -14,8 +14,8 @@ interface TextBefore {
 
 /**
  * Classifies the text before a call. A mention is an example, a quotation, a warning, or a part of a sentence. If the
- * text ends with a colon or in the middle of a sentence, it must announce an action of the model ("Let me check:").
- * Otherwise, the call is part of what the text describes ("The file contains:").
+ * text ends with a colon or in the middle of a sentence, the text must announce an action of the model ("Let me
+ * check:"). Otherwise, the call is part of what the text describes ("The file contains:").
  */
 export function classifyLeadIn({ text, ownLine }: TextBefore): LeadIn {
   const line = withoutMarkup(text)

@@ -121,8 +121,8 @@ function* scan({ source, tools, openings, output, quotations }: Scan): Reading<v
   }
 
   /**
-   * Decides from the following text whether the held calls are meant as calls. Continues to hold them if another call
-   * may follow.
+   * Decides from the following text whether the held calls are meant as calls. Continues to hold the calls if another
+   * call may follow.
    */
   function* settle(): Reading<void> {
     if (!output.isHolding()) return

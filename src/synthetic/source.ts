@@ -16,7 +16,7 @@ export interface Source {
   recent: string
   /** Offset of `recent` in the text. */
   recentAt: number
-  /** Number of scans that reached the end without a closing bracket. Each may read the whole text. */
+  /** Number of scans that reached the end without a closing bracket. Each such scan may read the whole text. */
   unclosed: number
 }
 

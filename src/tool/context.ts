@@ -72,7 +72,7 @@ export interface ToolContext {
   plan?: PlanCapability
   /** Returns the instructions that apply to a file. Absent without a session, or if no instructions are loaded. */
   instructions?: InstructionCapability
-  /** Queries language servers. Absent if they are disabled. Request permission before you use it. */
+  /** Queries language servers. Absent if language servers are disabled. Request permission before each query. */
   lsp?: LanguageCapability
   /** Formats changed files. Absent if no formatter is configured. The caller must hold the file's lock. */
   formatter?: FormatterService
@@ -95,8 +95,8 @@ export interface AskRequest {
   always?: string[]
   /**
    * Files and directories that the call reads or changes, as absolute paths or relative to `directory`. The engine
-   * resolves them and asks for `external_directory` if they are outside the worktree. For `read` and `edit`, the
-   * patterns are the paths.
+   * resolves these paths and asks for `external_directory` if a path is outside the worktree. For `read` and `edit`,
+   * the patterns are the paths.
    */
   paths?: string[]
   /** Details that help the user decide, such as `diff`, `command` or `filePath`. */

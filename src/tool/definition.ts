@@ -4,8 +4,8 @@ import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
 
 /**
- * The strongest effect that a tool can have. The scheduler, the sandbox and plan mode depend on it. If a third-party
- * tool declares its access, the declaration does not relax any restriction.
+ * The strongest effect that a tool can have. The scheduler, the sandbox and plan mode depend on this value. If a
+ * third-party tool declares its access, the declaration does not relax any restriction.
  */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 

@@ -25,7 +25,7 @@ export interface TextSize {
 /**
  * Limits an output for the model. Returns an output within the limits unchanged. Otherwise writes the full text to a
  * spill file and returns a notice with size and path, followed by whole lines of the text. The result stays within the
- * limits, unless the limits are so low that the notice would take more than half of them. If the file cannot be
+ * limits, unless the limits are so low that the notice alone would exceed half of a limit. If the file cannot be
  * written, the notice says so.
  */
 export function truncateOutput(

@@ -25,7 +25,7 @@ export interface LocalServerOptions {
   key: string | undefined
   /** Limits of Node's server. */
   limits?: ServerOptions
-  /** Handles a request. If the promise rejects, the connection is closed. */
+  /** Answers a request. If the promise rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
 }

@@ -52,8 +52,8 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 }
 
 /**
- * Removes the CommonJS modules of a graph from Node's cache, which is keyed by path, so that the next graph reads them
- * again. `files` are the root and the files reported to `onFile`. ES modules loaded by `require` stay cached.
+ * Removes the CommonJS modules of a graph from Node's cache, which is keyed by path, so that the next graph reads the
+ * modules again. `files` are the root and the files reported to `onFile`. ES modules loaded by `require` stay cached.
  */
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
@@ -196,8 +196,8 @@ const starExport = /\bObject\.keys\((_[\w$]+)\)\.forEach\(function \(key\)/g
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
 
 /**
- * Returns true for a file of an installed package other than the importer's. A name can also resolve to the importer's
- * own package or, through a link, to a workspace.
+ * Returns true for a file of an installed package other than the importer's package. A name can also resolve to the
+ * importer's own package or, through a link, to a workspace.
  */
 function isOfOtherPackage(path: string, importer: string | undefined): boolean {
   const directory = packageOf(path)

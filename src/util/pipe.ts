@@ -71,8 +71,8 @@ export async function openInputPipe(): Promise<Pipe> {
 }
 
 /**
- * Opens both ends. Opening one end without blocking requires that the other is open, so a third descriptor holds the
- * pipe open until both ends are open.
+ * Opens both ends. Opening one end without blocking requires that the other end is open, so a third descriptor holds
+ * the pipe open until both ends are open.
  */
 function openForChild(path: string): Pipe {
   const holder = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)

@@ -2,7 +2,7 @@ import * as z from "zod"
 import { createJournal } from "./journal.ts"
 import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./process-tree.ts"
 
-/** Records running process trees in files, so that a later process can end them if this process is killed. */
+/** Records running process trees in files, so that a later process can end the trees if this process is killed. */
 export interface ProcessJournal {
   /**
    * Records a tree, or the intent to start one, with its session. The returned function removes the record and is

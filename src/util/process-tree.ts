@@ -108,7 +108,7 @@ export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promis
   }
 }
 
-/** Adds the current processes of the tree to `known`. Returns true if any of them runs. */
+/** Updates `known` to the processes of the tree that are running. Returns true if there are any. */
 function find(tree: ProcessTree, known: Map<number, ProcessEntry>): boolean {
   const table = readProcessTable()
   if (table.length === 0) return tree.group !== undefined && canSignal(-tree.group)

@@ -64,8 +64,8 @@ export interface ProcessOptions {
 /** The standard input of a running program. */
 export interface ProcessInput {
   /**
-   * Resolves when the pipe has accepted the text, which may not happen until the program reads it. Rejects if no
-   * process can read the pipe.
+   * Resolves when the pipe has accepted the text, which may not happen until the program reads from the pipe. Rejects
+   * if no process can read the pipe.
    */
   write(text: string): Promise<void>
   /** Closes the input after all written text. */
@@ -86,7 +86,7 @@ export interface RunningProcess {
   readonly outputEnded: Promise<void>
   /** Returns true while a process of the group runs or holds the output open. */
   running(): boolean
-  /** Removes the records of the tree. Call it when no process of the tree is left. */
+  /** Removes the records of the tree. Call this method when no process of the tree is left. */
   removeRecords(): void
   /**
    * Sends SIGTERM to the whole tree, and SIGKILL after `graceMs` milliseconds (default: 3,000). After the promise

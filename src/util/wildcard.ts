@@ -2,7 +2,7 @@
  * Returns true if the pattern matches the whole text. `*` matches any number of characters, including `/` and line
  * breaks. `?` matches exactly one character. All other characters match themselves, case-sensitively. A trailing ` *`
  * also matches nothing, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do
- * not slow it down.
+ * not slow down the match.
  */
 export function wildcardMatch(text: string, pattern: string): boolean {
   return matchPieces(text, pattern) || (pattern.endsWith(" *") && matchPieces(text, pattern.slice(0, -2)))

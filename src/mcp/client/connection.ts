@@ -41,7 +41,7 @@ export interface ConnectOptions {
   trusted: boolean
   /** Base environment of server programs. The server's own variables are added. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Records the server process, so that it is ended if Tackle's process is killed. */
+  /** Records the server process, so that a later process can end the server if this process is killed. */
   record: RecordTree
   tokens: TokenStore
   onToolsChanged(): void

@@ -94,7 +94,7 @@ export interface IdleTimeout {
   end(): void
 }
 
-/** A time limit in milliseconds, at most 2^31 - 1, and the error message when it expires. */
+/** A time limit in milliseconds, at most 2^31 - 1, and the message of the error when the limit expires. */
 export interface TimeLimitOptions {
   ms: number
   message: string

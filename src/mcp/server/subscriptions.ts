@@ -128,7 +128,7 @@ export function offerSubscriptions(
   }
 }
 
-/** The path that the client named, and its link target when permission was granted. Both are absolute. */
+/** The path that the client named, and its link target when permission was granted. Both paths are absolute. */
 interface WatchedFile {
   path: string
   real: string
