@@ -1,6 +1,6 @@
 /**
- * An engine in a program: one custom tool, permission replies by code, everything in memory. The model is scripted, so no
- * key is needed: `node examples/library/main.ts`.
+ * Runs an engine with one custom tool, answers permission requests in code, and stores sessions in memory. The model is
+ * scripted, so no key is needed. Run it with `node examples/library/main.ts`.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -40,7 +40,7 @@ const tackle = await createTackle({
   tools: [weather],
 })
 
-// Reading is allowed from the start; a tool of one's own asks, unless `permission: { weather: "allow" }` is given.
+// By default, reading is allowed, and Tackle asks about custom tools. To allow the tool, set `permission: { weather: "allow" }`.
 tackle.on("permission.asked", async (request) => {
   console.log(`asked: ${request.permission} ${request.patterns.join(" ")}`)
   await request.reply(request.permission === "weather" ? "once" : "reject")

@@ -1,4 +1,4 @@
-// Usage: node client.mjs <tool> '<arguments as JSON>'. TACKLE names the command, where it is not on the PATH.
+// Usage: node client.mjs <tool> '<arguments as JSON>'. If `tackle` is not on the PATH, set TACKLE to its path.
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 

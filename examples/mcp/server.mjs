@@ -1,4 +1,4 @@
-/** A server of the Model Context Protocol: books, as two tools and a resource. */
+/** An MCP server with two tools and a resource for a list of books. */
 import { createInterface } from "node:readline"
 
 const books = ["The Sea Around Us", "The Old Man and the Sea", "Walden"]
@@ -27,7 +27,7 @@ const tools = [
   },
 ]
 
-/** Answers of the protocol, by method. */
+/** Returns the results of requests, by method. */
 const answers = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
@@ -43,7 +43,7 @@ const answers = {
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line)
-  // A notification has no id, and wants no answer.
+  // A notification has no id and gets no response.
   if (id === undefined) return
   const answer = answers[method]
   const outcome = answer

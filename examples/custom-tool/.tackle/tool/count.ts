@@ -7,7 +7,7 @@ const parameters = z.object({
   file: z.string().describe("Text file, absolute or relative to the working directory"),
 })
 
-/** Offered as `count`: the default export has the name of its file. */
+/** Offered as `count`, because the default export has the name of the file. */
 export default Tool.define("count", {
   description: "Counts the words of a text file. To read the file use read.",
   parameters,
@@ -18,7 +18,7 @@ export default Tool.define("count", {
   },
 })
 
-/** Offered as `count_longest`: other exports add their own name. */
+/** Offered as `count_longest`, because the name of any other export is added to the name of the file. */
 export const longest = Tool.define("longest", {
   description: "Finds the longest word of a text file.",
   parameters,
@@ -31,7 +31,7 @@ export const longest = Tool.define("longest", {
   },
 })
 
-/** Asks as `read` does, so that the rules for files hold here too: those outside the project, and those with secrets. */
+/** Asks as `read` does. The rules for files outside the project and for secrets therefore apply to this tool, too. */
 async function wordsOf(file: string, ctx: ToolContext): Promise<string[]> {
   const path = resolve(ctx.directory, file)
   await ctx.ask({ permission: "read", patterns: [path], always: [path] })

@@ -6,7 +6,7 @@ import { z } from "zod"
 
 const steps = ["build", "test", "upload"]
 
-/** Takes its time, so that there is something to see: progress while it works, and an end when it is interrupted. */
+/** Runs for a few seconds, to show how a tool reports progress and how it ends when it is interrupted. */
 export default Tool.define("release", {
   description: "Releases the project under a version. Use only if the user asked for a release.",
   parameters: z.object({
@@ -19,7 +19,7 @@ export default Tool.define("release", {
   access: "execute",
   serial: true,
   timeout: 60_000,
-  // Rules and questions see the version alone: `"release": { "0.*": "deny" }`.
+  // Rules and permission requests contain only the version: `"release": { "0.*": "deny" }`.
   ask: ({ version }) => ({ patterns: [version] }),
   async execute({ version, dryRun }, ctx) {
     for (const [index, step] of steps.entries()) {

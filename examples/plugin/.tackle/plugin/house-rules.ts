@@ -1,6 +1,6 @@
 import type { Plugin } from "tackle/plugin"
 
-/** Pushes to protected branches. */
+/** Matches pushes to protected branches. */
 const closed = /\bgit\s+push\b.*\b(?:main|release)\b/
 
 /** Team rules for every call: no push to protected branches, and tests without watch mode. */
@@ -8,7 +8,7 @@ export const HouseRules: Plugin = async () => ({
   async "tool.execute.before"({ tool }, { args }) {
     if (tool !== "bash" || typeof args.command !== "string") return
     if (closed.test(args.command)) throw new Error("main and release are changed by pull request alone")
-    // The command that is shown, asked for and run is the changed one.
+    // Tackle shows, checks and runs the changed command.
     args.command = args.command.replace(/^npm test$/, "npm test -- --run")
   },
 

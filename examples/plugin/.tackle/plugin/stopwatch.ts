@@ -1,6 +1,6 @@
 import { type Plugin, tool } from "tackle/plugin"
 
-/** Measures each call, adds the duration to its result, and offers the sums as a tool. */
+/** Measures each call, adds the duration to the result, and offers a tool that returns the total times. */
 export const Stopwatch: Plugin = async (_, options) => {
   const begun = new Map<string, number>()
   const calls = new Map<string, { count: number; failed: number }>()
