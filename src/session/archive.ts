@@ -70,7 +70,7 @@ export function checkArchive(value: unknown): Archive {
     if (sessions.has(id))
       throw misfit([...place, "session", "id"], `The archive contains two sessions with the id ${id}.`)
     if (index > 0 && !sessions.has(parentID ?? ""))
-      throw misfit([...place, "session", "parentID"], `The parent of session ${id} does not come before it.`)
+      throw misfit([...place, "session", "parentID"], `Session ${id} does not come after its parent.`)
     sessions.add(id)
     checkRecord(record, place)
   }
