@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { Writable } from "node:stream"
@@ -12,11 +11,11 @@ import { McpServerError } from "../../mcp/client/errors.ts"
 import type { McpServerStatus } from "../../mcp/client/pool.ts"
 import type { ConnectionOptions } from "../../mcp/server/connection.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
-import { findProgram } from "../../util/find-program.ts"
 import { counted } from "../../util/words.ts"
 import { oneLine, visible, wrapped } from "../../view/visible.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
+import { openInBrowser } from "../process/open-in-browser.ts"
 import { atTerminal } from "../process/question.ts"
 import { printHint, printJson, printLine, stdout } from "../process/stdout.ts"
 import { createLiveRegion } from "../view/live-region.ts"
@@ -268,12 +267,7 @@ async function tokensOf({ dataDirectory }: Workspace) {
 
 /** Opens the page in a browser. Errors are ignored, because the URL is also printed. */
 function showPage(url: URL, { worktree, environment }: Workspace): void {
-  const name = process.platform === "darwin" ? "open" : "xdg-open"
-  const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })
-  if (program === undefined) return
-  const child = spawn(program, [url.href], { detached: true, stdio: "ignore" })
-  child.on("error", () => {})
-  child.unref()
+  openInBrowser(url.href, { worktree, searchPath: environment.PATH ?? "" })?.on("error", () => {})
 }
 
 /** Flags of `tackle mcp serve`. `port`, `host`, `stream`, `key` and `trustClient` are rejected without `http`. */

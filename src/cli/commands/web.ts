@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { Command } from "commander"
+import { findWorktree } from "../../config/location.ts"
 import { defaultDataDirectory } from "../../engine/data-directory.ts"
 import { UsageError } from "../../util/errors.ts"
+import { openInBrowser } from "../process/open-in-browser.ts"
 import { printLine } from "../process/stdout.ts"
 import { type RemoteFlags, tokenOf } from "../run/remote.ts"
 import { locationFlags, tokenFileFlag } from "./flags.ts"
@@ -60,13 +61,18 @@ function openBrowser(address: string): void {
   mkdirSync(dirname(page), { recursive: true, mode: 0o700 })
   rmSync(page, { force: true })
   writeFileSync(page, leadingTo(address), { mode: 0o600, flag: "wx" })
-  const program = process.platform === "darwin" ? "open" : "xdg-open"
-  const child = spawn(program, [page], { detached: true, stdio: "ignore" })
+  const child = openInBrowser(page, {
+    worktree: findWorktree(process.cwd()),
+    searchPath: process.env.PATH ?? "",
+  })
+  if (!child) {
+    printLink(address)
+    return
+  }
   child.once("error", () => printLink(address))
   child.once("exit", (code) => {
     if (code !== 0) printLink(address)
   })
-  child.unref()
   printLine(`If no browser opens: tackle web --no-open ${new URL(address).origin}`)
 }
 
