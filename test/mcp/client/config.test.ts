@@ -48,7 +48,7 @@ test("shows the program and the URL that the user is asked to trust", async () =
     {
       key: "mcp.b.url",
       value: "http://example.test/",
-      note: expect.stringContaining("receives their arguments"),
+      note: expect.stringContaining("receives the arguments of their calls"),
     },
   ])
 })
