@@ -69,7 +69,7 @@ export function retryDelay(attempt: number): number {
   return Math.min(100 * 2 ** Math.min(attempt - 1, 10), 5_000) * (0.5 + Math.random() / 2)
 }
 
-/** Resolves after `ms`, or when the signal fires. */
+/** Resolves after `ms`, or when the signal aborts. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()

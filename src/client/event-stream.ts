@@ -27,7 +27,7 @@ export interface FollowOptions {
 /**
  * Returns the events of a session like the library's `events`, and reconnects after every interruption. Each numbered
  * event occurs once, in order. After a reset with the reason `unknown`, all objects of the session follow in their
- * current state. Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses
+ * current state. Ends when the signal aborts or the session is deleted. Throws {@link ClientError} if the server refuses
  * the stream.
  */
 export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
@@ -65,7 +65,7 @@ export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterato
 }
 
 /**
- * Calls the listener for all events of the server until the signal fires. Misses events that occur while the connection
+ * Calls the listener for all events of the server until the signal aborts. Misses events that occur while the connection
  * is interrupted. Rejects with {@link ClientError} if the server refuses the stream.
  */
 export async function followAll({
@@ -82,7 +82,7 @@ export async function followAll({
 }
 
 /**
- * Returns the events of a stream, and opens the stream again whenever it is interrupted, until the signal fires or the
+ * Returns the events of a stream, and opens the stream again whenever it is interrupted, until the signal aborts or the
  * server reports that the session does not exist. Opens the first stream immediately. After each interruption, adds the
  * requests that wait for the user and that the reader has not received.
  */
@@ -159,7 +159,7 @@ async function* withMissed<T>(
   }
 }
 
-/** Yields the items of one connection. Ends when the connection ends, breaks or times out, or when the signal fires. */
+/** Yields the items of one connection. Ends when the connection ends, breaks or times out, or when the signal aborts. */
 export async function* streamItems<T>(
   response: Response,
   { silenceMs, signal }: { silenceMs: number; signal?: AbortSignal | undefined },

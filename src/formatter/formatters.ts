@@ -96,7 +96,7 @@ const known: ReadonlyMap<string, Formatter> = new Map(
 
 function unknownFormatter(name: string): string {
   return (
-    `Unknown formatter.${name}: add "command" and "extensions", or use one of ` +
+    `The formatter "${name}" is unknown: add "command" and "extensions", or use one of ` +
     `${[...known.keys()].join(", ")}.`
   )
 }

@@ -24,7 +24,7 @@ export interface FormatterService {
   handles(path: string): boolean
   /**
    * Runs the formatters for the file one after another. Each formatter starts when the next result is requested. Stops
-   * at the first failure or when the signal fires. If the signal's reason is a `TimeoutError`, the reported problem
+   * at the first failure or when the signal aborts. If the signal's reason is a `TimeoutError`, the reported problem
    * contains the message of this error. Formatters change the file in place, so the caller must hold the file's lock.
    * The caller can read the file between runs. Never rejects.
    */
@@ -133,7 +133,7 @@ const maxLine = 200
 
 /**
  * Runs a formatter. Returns undefined on success, and otherwise the problem in one line. At the time limit or when the
- * signal fires, kills all its processes. Throws `SpawnError` or `PipeError` if the formatter cannot be started.
+ * signal aborts, kills all its processes. Throws `SpawnError` or `PipeError` if the formatter cannot be started.
  */
 async function runFormatter(run: {
   argv: readonly [string, ...string[]]

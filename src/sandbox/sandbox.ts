@@ -87,7 +87,10 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     try {
       await runOnce(await confine({ argv: ["/bin/sh", "-c", ":"], env: {}, cwd: "/" }, nothing))
     } catch (error) {
-      return { works: false, reason: `${kind} is installed but does not work: ${errorMessage(error).trim()}` }
+      return {
+        works: false,
+        reason: `${kind} is installed but does not work: ${errorMessage(error).trim().replace(/[^.]$/, "$&.")}`,
+      }
     }
     const limited = kind === "bubblewrap" && means.socat === undefined
     return { works: true, kind, limitation: limited ? "install socat to allow individual hosts" : undefined }

@@ -42,7 +42,7 @@ export interface TerminalOptions {
 
 /**
  * Opens the interactive interface on the terminal. Resolves with the id of the last session, if any, when the user
- * leaves or the signal fires. Always restores the terminal, even if the interface fails.
+ * leaves or the signal aborts. Always restores the terminal, even if the interface fails.
  */
 export async function openTerminal(options: TerminalOptions): Promise<string | undefined> {
   const { session, prompt, env, fullscreen = false } = options

@@ -123,7 +123,7 @@ describe("problems in Tackle's own files", () => {
 
   test("reports an unknown formatter with the other problems, unless an unreadable file may define it", async () => {
     place.write("project/tackle.json", { modle: 1, formatter: { pretier: {} } })
-    expect(await place.failure()).toMatch(/unknown key "modle".*\n.*Unknown formatter\.pretier/)
+    expect(await place.failure()).toMatch(/unknown key "modle".*\n.*The formatter "pretier" is unknown/)
     place.write("home/.config/tackle/tackle.json", { formatter: { pretier: { command: "x" } } })
     expect(await place.failure()).toMatch(/command: expected a list.*\n.*unknown key "modle"[^\n]*$/)
   })
@@ -156,7 +156,9 @@ describe("problems in Tackle's own files", () => {
     place.write("home/.config/tackle/tackle.json", { formatter: { mine: { command: ["mine", "$FILE"] } } })
     const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
     place.write("project/tackle.json", text)
-    expect(await place.failure()).toMatch(/tackle\.json:4:5: Unknown formatter\.pretier: .* biome, prettier/)
+    expect(await place.failure()).toMatch(
+      /tackle\.json:4:5: The formatter "pretier" is unknown: .* biome, prettier/,
+    )
     place.write("project/tackle.json", text.replace('"pretier": {}', '"pretier": { "disabled": true }'))
     expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
   })

@@ -51,7 +51,7 @@ test("no formatter runs without a configuration, with false, or if all are disab
 })
 
 test("an unknown formatter needs a command and extensions", () => {
-  expect(() => service({ mine: { command: ["mine"] } })).toThrow(/Unknown formatter\.mine/)
+  expect(() => service({ mine: { command: ["mine"] } })).toThrow(/The formatter "mine" is unknown/)
   expect(FormatterConfig.safeParse({ mine: { command: [], extensions: ["ts"] } }).success).toBe(false)
   expect(FormatterConfig.safeParse({ mine: { command: ["a", "$FILE"], extensions: [".ts"] } }).success).toBe(
     true,

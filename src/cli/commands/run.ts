@@ -214,11 +214,10 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
   })
 }
 
-/** Returns the error for an unknown session id. */
-export function noSession(id: string): UsageError {
-  return new UsageError(
-    `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
-  )
+/** Returns the error for unknown session ids. `ids` contains at least one. */
+export function noSession(...ids: readonly string[]): UsageError {
+  const missing = ids.length === 1 ? `session ${ids[0]} does` : `sessions ${ids.join(", ")} do`
+  return new UsageError(`The ${missing} not exist. Run \`tackle session list --all\` to list all sessions.`)
 }
 
 /**

@@ -212,7 +212,7 @@ export async function deleteSessions(ids: readonly string[], flags: WorkspaceFla
       if (await tackle.sessions.delete(id)) printLine(`Deleted ${id}.`)
       else missing.push(id)
     }
-    if (missing.length > 0) throw noSession(missing.join(", "))
+    if (missing.length > 0) throw noSession(...missing)
   })
 }
 

@@ -52,7 +52,7 @@ const exitProcess = process.exit.bind(process)
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
- * Runs work that can be interrupted, and settles like the work. The first signal fires the abort signal instead of
+ * Runs work that can be interrupted, and settles like the work. The first signal aborts the `AbortSignal` of `work` instead of
  * ending the process, so that the work can end everything it started. A second signal ends the process immediately. If
  * third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a function `interrupt`
  * that has the same effect as a signal and accepts an optional reason.

@@ -26,7 +26,7 @@ export async function question<T>(
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
   }
-  // clack never removes its listener from the signal, and would write to the screen when the signal fires later.
+  // clack never removes its listener from the signal, and would write to the screen when the signal aborts later.
   const open = new AbortController()
   const withdraw = () => open.abort(signal.reason)
   if (signal.aborted) withdraw()

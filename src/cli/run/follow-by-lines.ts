@@ -25,7 +25,7 @@ export interface LineOptions {
 
 /**
  * Shows a session and sends it each line of stdin. Only appends lines, so that screen readers and simple terminals can
- * show the session. Ends when stdin ends, the signal fires, or the session is deleted.
+ * show the session. Ends when stdin ends, the signal aborts, or the session is deleted.
  */
 export async function followByLines(options: LineOptions): Promise<void> {
   const { api, session, worktree, after, view, auto = false, prompt, signal } = options
@@ -66,7 +66,7 @@ export async function followByLines(options: LineOptions): Promise<void> {
   }
 }
 
-/** Sends each line, one after another. Resolves when the lines have ended, or when the signal fires. */
+/** Sends each line, one after another. Resolves when the lines have ended, or when the signal aborts. */
 async function sendLines(session: SessionApi, lines: Lines, signal: AbortSignal): Promise<void> {
   for (;;) {
     const text = await lines.next()
