@@ -237,7 +237,7 @@ test("reports the output of a bubblewrap that does not work", async () => {
   const broken = openSandbox({ ...common, worktree: "/w" })
   expect(await broken.state()).toEqual({
     works: false,
-    reason: "bubblewrap is installed but does not work: no namespaces here",
+    reason: "bubblewrap is installed but does not work: no namespaces here.",
   })
   const wrapped = broken.wrap(
     { argv: ["true"], env: {}, cwd: "/" },
