@@ -5,39 +5,46 @@ import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
 import { type Cluster, startCluster } from "./cluster.ts"
-import { startScaleModel } from "./model.ts"
+import { type ScaleModel, startScaleModel } from "./model.ts"
 import { openSession, type ScaleSession } from "./session.ts"
 
 /** The result of a run with failures. Every list of problems is empty if the guarantees hold. */
 export interface Chaos {
   sessions: number
   turns: number
+  /** Workers that were killed. */
   kills: number
+  serverKills: number
   /** Workers that were stopped for longer than their lease. */
   stops: number
-  serverCrashes: number
+  /** Crashes of PostgreSQL. */
+  databaseCrashes: number
   connectionCuts: number
   /** Calls whose effect is unknown, and is marked as such. */
   unknown: number
-  /** Times in milliseconds from a kill to the next model request of a session that the worker ran. */
+  /** Times in milliseconds from the kill of a worker to the next model request of the sessions that it ran. */
   takeovers: number[]
   /** Turns whose command ran twice, never ran although it is marked as completed, or is missing. */
   effects: string[]
-  /** Sessions whose history in the client differs from the history in the store. */
+  /** Prompts that are missing or were delivered more than once. */
+  inputs: string[]
+  /** Sessions whose client has another history than the store, and the differences. */
   histories: string[]
 }
 
-/** Runs sessions while workers are killed every 2 seconds, until all turns are done. */
+/** Runs sessions while workers and servers are killed every `everyMs`, until all turns are done. */
 export async function measureChaos({
   command,
   workers: count,
   sessions: sessionCount,
   turns,
+  everyMs,
 }: {
   command: string
   workers: number
   sessions: number
   turns: number
+  everyMs: number
 }): Promise<Chaos> {
   const model = await startScaleModel()
   const cluster = await startCluster({
@@ -63,21 +70,23 @@ export async function measureChaos({
       isDone = true
     })
     working.catch(() => {})
-    const failures = await breakThings(cluster, model.continued, () => isDone)
+    const names = new Map(sessions.map(({ name, session }) => [session.id, name]))
+    const { killed, ...failures } = await breakThings(cluster, { everyMs, names, isDone: () => isDone })
     await working
     // Wait until the clients have received the last changes.
     await delay(2000)
     const result: Chaos = {
-      ...{ sessions: sessionCount, turns, ...failures },
-      ...{ unknown: 0, effects: [], histories: [] },
+      ...{ sessions: sessionCount, turns, ...failures, takeovers: takeoversOf(killed, model) },
+      ...{ unknown: 0, effects: [], inputs: [], histories: [] },
     }
     for (const session of sessions) {
       const messages = await session.session.messages()
       const stored = messages.flatMap((message) => message.parts)
       result.unknown += checkEffects(cluster, { session, messages, turns }, result.effects)
+      result.inputs.push(...wrongPrompts(session.name, messages, turns))
       const [seen, kept] = [textOf(parts.get(session.name)?.values() ?? []), textOf(stored)]
       if (seen !== kept) {
-        result.histories.push(session.name)
+        result.histories.push(`${session.name}: ${differenceOf(seen, kept)}`)
       }
       session.close()
     }
@@ -88,49 +97,89 @@ export async function measureChaos({
   }
 }
 
-/** Causes failures until `isDone`. `continued` contains the time at which each session was last continued. */
+/** The kill of a worker, and the sessions that it was running. */
+interface Kill {
+  /** In milliseconds of `performance.now()`. */
+  time: number
+  sessions: readonly string[]
+}
+
+/** Causes a failure every `everyMs` until `isDone`. */
 async function breakThings(
   cluster: Cluster,
-  continued: ReadonlyMap<string, number>,
-  isDone: () => boolean,
-): Promise<Pick<Chaos, "kills" | "stops" | "serverCrashes" | "connectionCuts" | "takeovers">> {
-  const result = { kills: 0, stops: 0, serverCrashes: 0, connectionCuts: 0, takeovers: [] as number[] }
-  for (let round = 1; !isDone(); round += 1) {
-    await delay(2000)
-    if (isDone()) break
+  { everyMs, names, isDone }: { everyMs: number; names: ReadonlyMap<string, string>; isDone(): boolean },
+) {
+  const counts = { kills: 0, serverKills: 0, stops: 0, databaseCrashes: 0, connectionCuts: 0 }
+  const killed: Kill[] = []
+  /** Workers and servers that are being started. */
+  const starting = new Set<Promise<unknown>>()
+  const inBackground = (work: Promise<unknown>) => {
+    const settled: Promise<unknown> = work.finally(() => starting.delete(settled))
+    settled.catch(() => {})
+    starting.add(settled)
+  }
+
+  async function killWorker(): Promise<void> {
     const [victim] = cluster.workers.splice(Math.floor(Math.random() * cluster.workers.length), 1)
-    if (!victim) throw new Error("No worker is running.")
-    if (round % 5 === 3) {
-      // The worker stops for longer than its lease. Another worker takes over, and the stopped worker must not write
-      // when it continues.
-      victim.child.kill("SIGSTOP")
-      result.stops += 1
-      await delay(4500)
-      victim.child.kill("SIGCONT")
-      cluster.workers.push(victim)
-      continue
-    }
+    if (!victim) return
+    inBackground(cluster.startWorker())
+    const rows = await cluster.query(
+      `SELECT session_id AS id FROM tackle.leases WHERE (holder::json ->> 'pid')::int = ${victim.child.pid}`,
+    )
+    killed.push({ time: performance.now(), sessions: rows.map(({ id }) => names.get(String(id)) ?? "") })
+    await victim.end("SIGKILL")
+    counts.kills += 1
+  }
+
+  async function stopWorker(): Promise<void> {
+    const [victim] = cluster.workers.splice(Math.floor(Math.random() * cluster.workers.length), 1)
+    if (!victim) return
+    // Longer than its lease. Another worker takes over, and this one must not write when it continues.
+    victim.child.kill("SIGSTOP")
+    counts.stops += 1
+    await delay(4500)
+    victim.child.kill("SIGCONT")
+    cluster.workers.push(victim)
+  }
+
+  for (let round = 1; !isDone(); round += 1) {
+    await delay(everyMs)
+    if (isDone()) break
     if (round === 4) {
       await cluster.postgres.crash()
-      result.serverCrashes += 1
+      counts.databaseCrashes += 1
     }
     if (round === 6) {
       await cluster.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tackle%'",
       )
-      result.connectionCuts += 1
+      counts.connectionCuts += 1
     }
-    const replaced = cluster.startWorker()
-    replaced.catch(() => {})
-    const at = performance.now()
-    await victim.end("SIGKILL")
-    result.kills += 1
-    await replaced
-    // Count the sessions that other workers have continued since the kill.
-    await delay(3000)
-    for (const time of continued.values()) if (time > at) result.takeovers.push(time - at)
+    if (round % 10 === 3) inBackground(stopWorker())
+    else if (round % 3 === 2) {
+      counts.serverKills += 1
+      const index = counts.serverKills % cluster.clients.length
+      await cluster.crashServer(index, Math.random() * 1000)
+    } else await killWorker()
   }
-  return result
+  await Promise.all(starting)
+  return { ...counts, killed }
+}
+
+/** Returns the times from each kill to the next model request of the sessions that the worker ran, in milliseconds. */
+function takeoversOf(killed: readonly Kill[], { continued, arrivals }: ScaleModel): number[] {
+  return killed.flatMap(({ time, sessions }) =>
+    sessions.flatMap((name) => {
+      const next = continued.get(name)?.find((each) => each > time)
+      if (next === undefined) return []
+      const isBetween = (each: number) => each > time && each < next
+      // The run had ended before the kill, or the next worker was killed too.
+      const isOther =
+        [...arrivals].some(([prompt, each]) => prompt.startsWith(`${name} `) && isBetween(each)) ||
+        killed.some((other) => other.sessions.includes(name) && isBetween(other.time))
+      return isOther ? [] : [next - time]
+    }),
+  )
 }
 
 /** Collects the parts of a session as a client sees them. */
@@ -151,6 +200,14 @@ function textOf(parts: Iterable<Part>): string {
     )
     .sort()
     .join("\n")
+}
+
+/** Returns the parts that only the client or only the store has. */
+function differenceOf(seen: string, kept: string): string {
+  const [client, store] = [seen, kept].map((text) => new Set(text.split("\n")))
+  const others = (from = new Set<string>(), to = new Set<string>()) =>
+    [...from].filter((line) => !to.has(line)).join(", ")
+  return `the client has ${others(client, store) || "no other part"}, the store ${others(store, client) || "no other part"}`
 }
 
 function lengthOf(part: Part): number {
@@ -190,6 +247,17 @@ function checkEffects(
       )
   }
   return unknown
+}
+
+/** Returns the prompts of a session that are not in exactly one message. */
+function wrongPrompts(name: string, messages: readonly MessageWithParts[], turns: number): string[] {
+  const texts = messages.flatMap(({ message, parts }) =>
+    message.role === "user" ? parts.flatMap((part) => (part.type === "text" ? [part.text] : [])) : [],
+  )
+  return Array.from({ length: turns }, (_, index) => `${name} ${index + 1}`).flatMap((prompt) => {
+    const count = texts.filter((text) => text === prompt).length
+    return count === 1 ? [] : [`${prompt} is in ${count} messages`]
+  })
 }
 
 /** Describes the messages and calls that follow a prompt, up to the next prompt. */

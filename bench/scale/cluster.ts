@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
 import { createClient, type TackleClient } from "../../src/client/index.ts"
 import { migratePostgres } from "../../src/store/postgres.ts"
@@ -25,6 +26,8 @@ export interface Cluster {
   clients: TackleClient[]
   workers: Started[]
   startWorker(): Promise<Started>
+  /** Kills a server with SIGKILL, and starts it again after `pauseMs` with the same port and data directory. */
+  crashServer(index: number, pauseMs: number): Promise<void>
   /** Runs a statement as the superuser. */
   query(text: string): Promise<Record<string, unknown>[]>
   close(): Promise<void>
@@ -66,15 +69,17 @@ export async function startCluster({
   const all: Started[] = []
   let machines = 0
 
-  /** Starts a command that prints a line of JSON when it is ready. Each process has its own data directory. */
-  async function start(args: string[]): Promise<{ started: Started; line: Record<string, string> }> {
-    machines += 1
+  /** Starts a command that prints a line of JSON when it is ready, with a new data directory by default. */
+  async function start(
+    args: string[],
+    machine = ++machines,
+  ): Promise<{ started: Started; line: Record<string, string>; machine: number }> {
     const child = spawn(command, [...args, "--json"], {
       cwd: directory,
       env: {
         PATH: process.env.PATH,
         HOME: home,
-        TACKLE_DATA_DIR: join(home, `data-${machines}`),
+        TACKLE_DATA_DIR: join(home, `data-${machine}`),
         TACKLE_DATABASE: postgres.url(),
         TACKLE_CONFIG_CONTENT: JSON.stringify(config),
       },
@@ -96,7 +101,7 @@ export async function startCluster({
       },
     }
     all.push(started)
-    return { started, line: first }
+    return { started, line: first, machine }
   }
 
   async function startWorker(): Promise<Started> {
@@ -106,8 +111,10 @@ export async function startCluster({
   }
 
   const clients: TackleClient[] = []
+  const running: { started: Started; machine: number; port: string }[] = []
   for (let index = 0; index < servers; index += 1) {
-    const { line } = await start(["serve", "--dispatch", "--port", "0"])
+    const { line, ...rest } = await start(["serve", "--dispatch", "--port", "0"])
+    running.push({ ...rest, port: new URL(line.url ?? "").port })
     const token =
       readFileSync(line.tokenFile ?? "", "utf8")
         .trim()
@@ -122,13 +129,28 @@ export async function startCluster({
     clients,
     workers,
     startWorker,
+    async crashServer(index, pauseMs) {
+      const server = running[index]
+      if (!server) throw new Error(`There is no server ${index}.`)
+      await server.started.end("SIGKILL")
+      await delay(pauseMs)
+      const { started } = await start(["serve", "--dispatch", "--port", server.port], server.machine)
+      server.started = started
+    },
     async query(text) {
-      const connection = new pg.Client(postgres.url())
-      await connection.connect()
-      try {
-        return (await connection.query(text)).rows
-      } finally {
-        await connection.end()
+      for (let attempt = 1; ; attempt += 1) {
+        const connection = new pg.Client(postgres.url())
+        connection.on("error", () => {})
+        try {
+          await connection.connect()
+          return (await connection.query(text)).rows
+        } catch (error) {
+          // After a crash, processes of the old server may still answer.
+          if (attempt === 5) throw error
+          await delay(500)
+        } finally {
+          await connection.end().catch(() => {})
+        }
       }
     },
     async close() {

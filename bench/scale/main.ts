@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { cpus } from "node:os"
 import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
+import { percentile } from "../statistics.ts"
 import { type Chaos, measureChaos } from "./chaos.ts"
 import { nameOf, plotThroughput } from "./plot.ts"
 import { measureThroughput, type Throughput } from "./throughput.ts"
@@ -17,9 +18,10 @@ a bash and an answer.
   --turns 20              turns of each session
   --concurrency N         sessions that a worker runs at once; default: all
   --rate N                prompts per second of all sessions together; default: as many as possible
-  --chaos                 do not measure: kill a worker every 2 seconds, stop workers for longer than their lease,
-                          crash PostgreSQL once, cut all connections once, and compare effects and histories.
-                          Uses the first number of each option. The exit code is 1 if a guarantee is broken
+  --chaos                 instead, kill workers and servers, stop workers for longer than their lease, crash PostgreSQL
+                          once and cut all connections once, and compare effects and histories. The first numbers of
+                          the options apply. The exit code is 1 if a guarantee is broken
+  --every 2000            milliseconds between two failures
   --tackle FILE           the command to measure; default: bin/tackle
 
 Results are added to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
@@ -44,6 +46,7 @@ async function main(): Promise<void> {
       turns: { type: "string", default: "20" },
       tackle: { type: "string", default: join(repository, "bin/tackle") },
       chaos: { type: "boolean" },
+      every: { type: "string", default: "2000" },
       concurrency: { type: "string" },
       rate: { type: "string" },
       help: { type: "boolean" },
@@ -57,6 +60,7 @@ async function main(): Promise<void> {
       workers: numbers(values.workers)[0] ?? 1,
       sessions: numbers(values.sessions)[0] ?? 1,
       turns: Number(values.turns),
+      everyMs: Number(values.every),
     })
     printChaos(chaos)
     return store((before) => ({ ...before, chaos }))
@@ -88,14 +92,15 @@ async function store(update: (before: Results) => Results): Promise<void> {
   await writeFile(plotFile, plotThroughput(results.throughput ?? [], results.cores))
 }
 
-function printChaos({ effects, histories, takeovers, ...chaos }: Chaos): void {
+function printChaos({ effects, inputs, histories, takeovers, ...chaos }: Chaos): void {
   const counts = Object.entries(chaos).map(([name, value]) => `${name} ${value}`)
-  const longest = takeovers.length > 0 ? `${(Math.max(...takeovers) / 1000).toFixed(1)} s` : "none"
-  process.stdout.write(`${counts.join(", ")}, longest takeover ${longest}\n`)
+  const seconds = (share: number) => `${(percentile(takeovers, share) / 1000).toFixed(1)} s`
+  const times = `${takeovers.length} takeovers: p50 ${seconds(0.5)}, p99 ${seconds(0.99)}, longest ${seconds(1)}`
+  process.stdout.write(`${counts.join(", ")}, ${times}\n`)
   for (const problem of effects) process.stdout.write(`wrong effect: ${problem}\n`)
-  for (const name of histories)
-    process.stdout.write(`the history of ${name} in the client differs from the history in the store\n`)
-  if (effects.length + histories.length > 0) process.exitCode = 1
+  for (const problem of inputs) process.stdout.write(`wrong input: ${problem}\n`)
+  for (const problem of histories) process.stdout.write(`other history: ${problem}\n`)
+  if (effects.length + inputs.length + histories.length > 0) process.exitCode = 1
 }
 
 function print(row: Throughput): void {

@@ -4,8 +4,8 @@ import { type ChatMessage, type ModelServer, startModelServer } from "../../src/
 export interface ScaleModel extends ModelServer {
   /** Time of the first request of a prompt, in ms of `performance.now()`, by its text. */
   arrivals: Map<string, number>
-  /** Time of the last request that continues a run, by the name of the session in its prompts. */
-  continued: Map<string, number>
+  /** Times of the requests that continue a run, by the name of the session in its prompts. */
+  continued: Map<string, number[]>
   /** Time of the first delta of the last answer, in ms of `performance.now()`, by the name of the session. */
   answers: Map<string, number>
 }
@@ -21,7 +21,7 @@ export const deltas = { count: 10, everyMs: 20, size: 5 }
 /** Starts the model. A prompt has the form `<session> <turn>`. The command appends the turn to `effects/<session>`. */
 export async function startScaleModel(): Promise<ScaleModel> {
   const arrivals = new Map<string, number>()
-  const continued = new Map<string, number>()
+  const continued = new Map<string, number[]>()
   const answers = new Map<string, number>()
   const model = await startModelServer({
     script(request) {
@@ -31,7 +31,8 @@ export async function startScaleModel(): Promise<ScaleModel> {
       const prompt = promptOf(messages[index]) ?? ""
       const [session = "", turn = ""] = prompt.split(" ")
       if (!arrivals.has(prompt)) arrivals.set(prompt, time)
-      if (messages.at(-1)?.role === "user" && index < messages.length - 1) continued.set(session, time)
+      if (messages.at(-1)?.role === "user" && index < messages.length - 1)
+        continued.set(session, [...(continued.get(session) ?? []), time])
       // A call that had no effect is repeated.
       const results = messages
         .slice(index + 1)
