@@ -20,6 +20,9 @@ import { createToolContext } from "./tool-context.ts"
 /** Minimum time in milliseconds between two stored progress reports of a call. */
 const progressIntervalMs = 100
 
+/** Time in milliseconds before the first progress report. The result of a short call replaces the report. */
+const firstProgressMs = 20
+
 /** Time in milliseconds within which a tool must stop after an abort, including ending its processes. */
 const abortGraceMs = 5_000
 
@@ -211,18 +214,20 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /**
- * Creates a throttle that calls `run` immediately on the first push, then at most once per interval, and never after
- * `stop`.
+ * Creates a throttle that calls `run` after {@link firstProgressMs} on the first push, then at most once per interval,
+ * and never after `stop`.
  */
 function createThrottle(intervalMs: number, run: () => void) {
   let waiting = false
   let timer: NodeJS.Timeout | undefined
   let stopped = false
+  let hasRun = false
 
   function fire(): void {
     timer = undefined
     if (!waiting || stopped) return
     waiting = false
+    hasRun = true
     timer = setTimeout(fire, intervalMs)
     timer.unref()
     run()
@@ -231,7 +236,8 @@ function createThrottle(intervalMs: number, run: () => void) {
   return {
     push(): void {
       waiting = true
-      if (!timer) fire()
+      if (hasRun && !timer) fire()
+      else timer ??= setTimeout(fire, firstProgressMs).unref()
     },
     stop(): void {
       stopped = true

@@ -124,6 +124,7 @@ export function createSessions(
       const asking = [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID)
       return sessionStatus(store, id, { isActive, asking })
     },
+    holder: engine.holder,
     work: async (id, work) => (await opened.local(id))?.work(work),
     async delete(id) {
       const deleted = await remove(id)

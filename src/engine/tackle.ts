@@ -40,7 +40,7 @@ import type {
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
-import type { Store } from "../store/store.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { FindFiles } from "./find-files.ts"
 import type { PruneChoice } from "./housekeeping.ts"
@@ -91,6 +91,8 @@ export interface Sessions {
    * process. `waiting` means that the session, or a subagent below it, waits for a reply in any process.
    */
   status(id: string): Promise<SessionStatus | undefined>
+  /** The engine as a holder of leases. */
+  readonly holder: LeaseHolder
   /**
    * Does the work of a worker on a session: continues a run whose process ended, then delivers the pending inputs.
    * Returns undefined if the session does not exist.

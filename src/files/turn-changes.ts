@@ -172,7 +172,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
 
   async function keepContents({ change, bytes, next }: SeenChange, texts: readonly string[]): Promise<void> {
     try {
-      if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
+      // The command has already made its changes, so the contents are stored with their record.
+      if (bytes && (await storeSoon(bytes, contents)) === undefined) change.fixed = "too-large"
     } catch (error) {
       change.fixed = "unstored"
       describe(texts, `the old content of ${change.path} could not be stored (${errorMessage(error)})`)
@@ -265,7 +266,12 @@ const maxStoring = 16
 
 /** Stores the content after a change if other machines share the store, so that these machines can rebuild the file. */
 async function keepResult(next: Uint8Array | undefined, contents: ContentStore): Promise<void> {
-  if (next && contents.isShared) await contents.put(next)
+  if (next && contents.isShared) await storeSoon(next, contents)
+}
+
+/** Stores the content with the next commit, if the store has commits. */
+function storeSoon(bytes: Uint8Array, contents: ContentStore): Promise<string | undefined> {
+  return contents.note ? contents.note(bytes) : contents.put(bytes)
 }
 
 async function keep(

@@ -32,6 +32,10 @@ export interface Job {
   since?: number
   /** Fires when the dispatcher closes and the grace time has passed. The handler must then return soon. */
   signal: AbortSignal
+  /**
+   * Ends the job in the transaction of `query`, before its handler returns. Absent if the dispatcher uses no database.
+   */
+  endIn?(query?: TransactionQuery): Promise<void>
 }
 
 /** Result of a handler that puts its job back, behind the other jobs of the same key. */
@@ -49,6 +53,12 @@ export interface Again {
 export interface WorkOptions {
   /** Maximum number of jobs that run at once. */
   concurrency: number
+  /**
+   * Called with jobs in the transaction that takes them. If it rejects, the jobs are taken in another transaction,
+   * without a call. The returned function is called after the transaction has committed. A dispatcher without a
+   * database does not call `reserve`.
+   */
+  reserve?(jobs: readonly Pick<Job, "key" | "reason">[], query: TransactionQuery): Promise<() => void>
   /**
    * Runs a job. Resolves with {@link Again} to put the job back. If the handler rejects, the error is reported and the
    * job is not repeated.

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Db, PgBoss } from "pg-boss"
 import { isTransient, postgresError, whileLost } from "../store/postgres-connection.ts"
-import { StoreError } from "../store/store.ts"
+import { StoreError, type TransactionQuery } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { systemCode } from "../util/errors.ts"
 import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispatcher.ts"
@@ -134,10 +134,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
 
   let closed: Promise<void> | undefined
   return {
-    enqueue: (job, transaction) =>
-      transaction
-        ? add(job, { executeSql: async (text, values) => ({ rows: await transaction(text, values) }) })
-        : enqueue(job),
+    enqueue: (job, transaction) => (transaction ? add(job, dbOf(transaction)) : enqueue(job)),
     work: worker.start,
     cancel: (key) => lasting(() => cancel(key, boss.getDb())),
     stats: () =>
@@ -175,6 +172,18 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
 
 /** States of jobs that have not ended. */
 const openStates = ["created", "retry", "active"]
+
+/** Ends a transaction whose process is suspended, because the transaction locks sessions. */
+const lockTimeout = "SET LOCAL idle_in_transaction_session_timeout = 2000"
+
+const dbOf = (query: TransactionQuery): Db => ({
+  executeSql: async (text, values) => ({ rows: await query(text, values) }),
+})
+
+const queryOf =
+  (db: Db): TransactionQuery =>
+  async (text, values) =>
+    (await db.executeSql(text, values as unknown[])).rows
 
 const channelOf = (schema: string) => `${schema}_new`
 
@@ -221,7 +230,7 @@ function createWorker({
       isDue = false
       const free = options.concurrency - active.size
       try {
-        const jobs = await boss.fetch<JobData>(queue, { batchSize: free })
+        const jobs = await fetchJobs(free, options)
         for (const { id, data } of jobs) {
           const controller = new AbortController()
           active.set(id, { controller, done: run(id, data, options, controller.signal) })
@@ -235,6 +244,35 @@ function createWorker({
     }
   }
 
+  async function fetchJobs(
+    batchSize: number,
+    { reserve }: WorkOptions,
+  ): Promise<{ id: string; data: JobData }[]> {
+    if (reserve) {
+      const transaction = await boss.getDb().beginTransaction?.()
+      if (!transaction) throw new Error("pg-boss has no transactions.")
+      const { db, commit, rollback } = transaction
+      try {
+        await db.executeSql(lockTimeout)
+        const jobs = await boss.fetch<JobData>(queue, { batchSize, db })
+        const onCommitted =
+          jobs.length > 0
+            ? await reserve(
+                jobs.map(({ data }) => data),
+                queryOf(db),
+              )
+            : () => {}
+        await commit()
+        onCommitted()
+        return jobs
+      } catch {
+        // Another process has changed one of the sessions, or the connection was lost.
+        await rollback()
+      }
+    }
+    return boss.fetch<JobData>(queue, { batchSize })
+  }
+
   async function run(
     id: string,
     { key, reason, since }: JobData,
@@ -243,7 +281,10 @@ function createWorker({
   ): Promise<void> {
     let again: Again | undefined
     try {
-      again = await handle({ key, reason, since, signal })
+      const endIn = async (query?: TransactionQuery) => {
+        if (query) await boss.complete(queue, [id], null, { db: dbOf(query) })
+      }
+      again = await handle({ key, reason, since, signal, endIn })
     } catch (error) {
       onProblem(`the job for session ${key} failed`, error)
     }

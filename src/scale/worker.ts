@@ -4,8 +4,9 @@ import type { Tackle } from "../engine/tackle.ts"
 import type { WorkspaceOpener } from "../engine/workspaces.ts"
 import type { Session } from "../schema/session.ts"
 import { createEngines } from "../server/engines.ts"
+import { choose } from "../session/inputs.ts"
 import { canOpenWorkspace } from "../session/workspace.ts"
-import { type Store, StoreError } from "../store/store.ts"
+import { type Reserved, type Store, StoreError, type TransactionQuery } from "../store/store.ts"
 import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
 /** Options of {@link startWorker}. */
@@ -63,7 +64,9 @@ export async function startWorker({
   onProblem,
 }: WorkerOptions): Promise<Worker> {
   /** The sessions that this worker is running, each with the controller that stops its run. */
-  const running = new Map<string, AbortController>()
+  const running = new Map<string, { stop: AbortController; done: Promise<void> }>()
+  /** Sessions that were leased with their jobs, until their handlers start. */
+  const reserved = new Map<string, Reserved>()
   let isDraining = false
   const engines = createEngines({
     roots,
@@ -75,7 +78,7 @@ export async function startWorker({
   })
   engines.subscribe(({ type, sessionID }) => {
     // While this worker is stopping, other workers deliver new inputs.
-    if (isDraining && type === "run.completed") running.get(sessionID)?.abort()
+    if (isDraining && type === "run.completed") running.get(sessionID)?.stop.abort()
   })
 
   /**
@@ -95,16 +98,50 @@ export async function startWorker({
     return store.session(id)
   }
 
-  async function handle({
-    key: sessionID,
-    reason,
-    since = Date.now(),
-    signal,
-  }: Job): Promise<Again | undefined> {
-    const found = await store.session(sessionID)
-    if (!found) return undefined
+  /** Leases the sessions of input jobs in the transaction that takes the jobs, if their engines are open. */
+  async function reserve(
+    jobs: readonly Pick<Job, "key" | "reason">[],
+    query: TransactionQuery,
+  ): Promise<() => void> {
+    const keys = jobs.filter(({ key, reason }) => reason === "input" && !running.has(key))
+    if (!store.reserve || keys.length === 0) return () => {}
+    const confirm = await store.reserve(
+      {
+        sessionIDs: keys.map(({ key }) => key),
+        holderOf: ({ directory }) => engines.find(directory)?.sessions.holder,
+        inputsOf: (_, pending) => choose(pending, "next"),
+      },
+      query,
+    )
+    return () => {
+      for (const each of confirm()) reserved.set(each.session.id, each)
+    }
+  }
+
+  async function handle(job: Job): Promise<Again | undefined> {
+    const { key: sessionID } = job
+    const early = reserved.get(sessionID)
+    reserved.delete(sessionID)
+    // The run whose lease was lost, or whose job has ended with it.
+    await running.get(sessionID)?.done
+    const { promise: done, resolve } = Promise.withResolvers<void>()
     const stop = new AbortController()
-    running.set(sessionID, stop)
+    running.set(sessionID, { stop, done })
+    try {
+      const found = early?.session ?? (await store.session(sessionID))
+      return found && (await runJob(job, found, stop))
+    } finally {
+      running.delete(sessionID)
+      resolve()
+      await early?.release()
+    }
+  }
+
+  async function runJob(
+    { key: sessionID, reason, since = Date.now(), signal, endIn }: Job,
+    found: Session,
+    stop: AbortController,
+  ): Promise<Again | undefined> {
     try {
       const session = await openHere(found, { since, signal: AbortSignal.any([signal, stop.signal]) })
       if (!session) return { reason, afterMs: elsewhereMs, since }
@@ -112,6 +149,7 @@ export async function startWorker({
         sessions.work(sessionID, {
           continues: reason === "continue",
           signal: AbortSignal.any([signal, stop.signal]),
+          onRelease: endIn,
         }),
       )
       if (outcome === "held") return { reason, afterMs: 1000 }
@@ -119,8 +157,6 @@ export async function startWorker({
     } catch (error) {
       onProblem(`session ${sessionID} could not be run`, error)
       return { reason, afterMs: StoreError.isThrown(error) ? 1000 : failedMs }
-    } finally {
-      if (running.get(sessionID) === stop) running.delete(sessionID)
     }
   }
 
@@ -142,7 +178,7 @@ export async function startWorker({
       })
   }, sweepMs)
 
-  await dispatcher.work({ concurrency, handle })
+  await dispatcher.work({ concurrency, handle, reserve })
 
   async function close(graceMs: number): Promise<void> {
     isDraining = true

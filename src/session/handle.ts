@@ -6,7 +6,7 @@ import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { MessagePage } from "../store/store.ts"
+import type { CommitOptions, MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
@@ -221,6 +221,11 @@ export interface WorkOptions {
   continues: boolean
   /** Stops the work when the signal aborts. */
   signal: AbortSignal
+  /**
+   * Runs in the transaction that ends the last run, to end the job of the worker with it. Not called if the run fails
+   * or another worker must continue it. See `CommitOptions.also`.
+   */
+  onRelease?: CommitOptions["also"]
 }
 
 /**

@@ -233,7 +233,14 @@ export function createInputQueue({
     },
     async claim(which) {
       // Most steps have no waiting input, and a read is cheaper than a transaction.
-      if (choose(await store.inputs(sessionID), which).length === 0) return []
+      const waiting = choose(await store.inputs(sessionID), which)
+      if (waiting.length === 0) return []
+      // A worker may have claimed the inputs with the lease. While it has the lease, they do not change.
+      if (waiting.every(({ claimedBy }) => claimedBy === holder.id)) {
+        claimed.clear()
+        for (const { id } of waiting) claimed.add(id)
+        return waiting
+      }
       const chosen = await update(
         undefined,
         ({ pending }) => choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),

@@ -22,6 +22,7 @@ export class SessionHeldError extends TackleError {
  *
  * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
  * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
+ * Otherwise, `release` ends the lease after `work`. If it fails, `work` has failed.
  * Before `work` starts, throws {@link SessionHeldError} if another engine is using the session, and `TenantLimitError`
  * if the tenant has reached its limit.
  */
@@ -33,22 +34,29 @@ export async function withLease<T>(
     limit,
     settle = async () => {},
     passesOn = () => false,
-  }: Use & { limit?: LeaseLimit; settle?: () => Promise<void>; passesOn?: () => boolean },
+    release = (lease) => store.release(lease),
+  }: Use & {
+    limit?: LeaseLimit
+    settle?: () => Promise<void>
+    passesOn?: () => boolean
+    release?: (lease: Lease) => Promise<void>
+  },
   work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
   const taken = await store.lease(sessionID, holder, limit)
   if (!taken.isHeld) throw new SessionHeldError(sessionID, taken.holder)
-  let isClosed = true
+  const { lease } = taken
   try {
-    return await work(taken.lease)
+    const result = await work(lease)
+    await (passesOn() ? store.release(lease, { passesOn: true }) : release(lease))
+    return result
   } catch (error) {
-    isClosed = await settle().then(
+    const isClosed = await settle().then(
       () => true,
       () => false,
     )
+    if (isClosed) await store.release(lease, { passesOn: passesOn() })
     throw error
-  } finally {
-    if (isClosed) await store.release(taken.lease, { passesOn: passesOn() })
   }
 }
 

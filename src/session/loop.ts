@@ -94,7 +94,8 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
       nest: processor.nest,
     }
     await runCalls(calls, step)
-    await processor.end(signal.aborted ? stopped(signal)[1] : undefined)
+    const isEnd = calls.length === 0 && !demand
+    await processor.end(signal.aborted ? stopped(signal)[1] : undefined, { waits: !isEnd })
     if (turn.handover) user = await handOver(run, turn.handover)
     turn.handover = undefined
 

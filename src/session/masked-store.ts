@@ -12,6 +12,7 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
+    noteMs: store.noteMs,
     commit: (changes, options) =>
       store.commit(
         changes.map((change) => maskChange(change, mask)),
@@ -50,6 +51,18 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
     lease: (sessionID, holder, limit) => store.lease(sessionID, holder, limit),
+    reserve:
+      store.reserve &&
+      (async ({ inputsOf, ...reserving }, query) => {
+        const masked = (id: string, pending: readonly Input[]) =>
+          inputsOf(id, pending).map((input) => maskInput(input, mask))
+        const confirm = await store.reserve?.({ ...reserving, inputsOf: masked }, query)
+        return () =>
+          (confirm?.() ?? []).map(({ session, release }) => ({
+            session: maskSession(session, mask),
+            release,
+          }))
+      }),
     release: (lease, options) => store.release(lease, options),
     recover: (settle) =>
       store.recover((history) =>

@@ -23,10 +23,12 @@ export interface Recorder extends StreamingParts {
    */
   write(written: Written & Pick<CommitOptions, "durable">): Promise<void>
   /**
-   * Stores messages and parts without waiting. They are committed together with the next write, or at the end of the
-   * current turn of the event loop. If that transaction fails, the next write also fails.
+   * Stores messages and parts without waiting. They are committed together with the next write, or after the time
+   * `Store.noteMs`. If that transaction fails, the next write also fails.
    */
   note(written: Written): void
+  /** Commits what was noted and ends the lease of the run, in one transaction. `also`: see `CommitOptions`. */
+  release(also?: CommitOptions["also"]): Promise<void>
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
   /** Announces streamed text. The text is stored with the next state of its part. */
@@ -55,6 +57,8 @@ interface WaitingStep {
   durable: boolean
   /** The lease at the time of the write. If this lease has ended, the store rejects the step. */
   lease: Lease | undefined
+  /** Set if the step ends the lease. */
+  release?: Pick<CommitOptions, "also">
   /** Resolves when the step is stored and announced. Rejects with the reason if the step cannot be stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
@@ -82,10 +86,10 @@ export function createRecorder({
   /** Set while steps are committed. Resolves when they are announced. */
   let committing: Promise<void> | undefined
   let noted: Entry[] = []
-  let noting: NodeJS.Immediate | undefined
+  let noting: NodeJS.Immediate | NodeJS.Timeout | undefined
   /** The first error for which no caller was waiting. The next write reports it. */
   let lost: { error: unknown } | undefined
-  const deltas = createDeltas(flush, mask)
+  const deltas = createDeltas(flush, mask, store.noteMs)
   /** Parts that are being streamed, with the text announced so far. */
   const streaming = new Map<string, Part>()
 
@@ -117,7 +121,8 @@ export function createRecorder({
   }
 
   function enqueue(how: Omit<WaitingStep, "entries" | "lease">): void {
-    clearImmediate(noting)
+    if (store.noteMs === undefined) clearImmediate(noting as NodeJS.Immediate | undefined)
+    else clearTimeout(noting as NodeJS.Timeout | undefined)
     noting = undefined
     waiting.push({ entries: noted, lease: lease(), ...how })
     noted = []
@@ -158,10 +163,13 @@ export function createRecorder({
     lost = undefined
     if (before) throw before.error
     const changes = latest(steps.flatMap(({ entries }) => entries.flatMap(({ change }) => change ?? [])))
-    if (changes.length === 0) return new Map()
+    const release = steps.find((step) => step.release)?.release
+    if (changes.length === 0 && !release) return new Map()
     const sequences = await store.commit(changes, {
       durable: steps.some(({ durable }) => durable),
       lease: steps[0]?.lease,
+      releases: release !== undefined,
+      ...release,
     })
     return new Map(changes.map((change, index) => [change, sequences[index] ?? 0]))
   }
@@ -197,7 +205,13 @@ export function createRecorder({
     },
     note(written) {
       note(entriesOf(written))
-      noting ??= setImmediate(flush)
+      noting ??= store.noteMs === undefined ? setImmediate(flush) : setTimeout(flush, store.noteMs)
+    },
+    release(also) {
+      note([])
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      enqueue({ durable: false, waiter: { resolve, reject }, release: { also } })
+      return promise
     },
     removeParts(parts) {
       return commit(
@@ -258,7 +272,7 @@ const intervalMs = 25
  * Creates a buffer that joins deltas by part. Calls `onDue` when the waiting deltas may be announced. Holds back
  * the end of the text if it could be the start of a secret.
  */
-function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
+function createDeltas(onDue: () => void, mask: SecretMask | undefined, noteMs = 0) {
   let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
   /** Time at which the next deltas may be announced. */
@@ -289,7 +303,9 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
       const entry = waiting.get(partID)
       if (entry) entry.text += text
       else waiting.set(partID, { partID, field, text })
-      timer ??= setTimeout(onDue, Math.max(0, due - performance.now()))
+      // The start of a call is stored with its intent, which follows its arguments.
+      const pauseMs = field === "raw" ? noteMs : 0
+      timer ??= setTimeout(onDue, Math.max(pauseMs, due - performance.now()))
     },
   }
 }

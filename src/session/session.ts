@@ -47,6 +47,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   let isPassedOn = false
   /** True if another process has interrupted the last run. */
   let isInterrupted = false
+  /** Returns the function that ends the job of a worker with the current run, if no further run follows. */
+  let endJob: (() => Promise<WorkOptions["onRelease"]>) | undefined
   const queuedRuns = createQueuedRuns(conversation, lock, (held) =>
     runNext(held, () => claimNext(held.stopped)),
   )
@@ -87,10 +89,11 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /** Continues a run whose process ended, then delivers the inputs. See `LocalSession.work`. */
-  async function work({ continues, signal }: WorkOptions): Promise<WorkOutcome> {
+  async function work({ continues, signal, onRelease }: WorkOptions): Promise<WorkOutcome> {
     engine.assertOpen()
     isPassedOn = signal.aborted
     isInterrupted = false
+    endJob = async () => ((await inputs.hasNext()) ? undefined : onRelease)
     const stop = () => {
       isPassedOn = true
       void queuedRuns.stop()
@@ -105,6 +108,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       return isPassedOn ? "stopped" : "done"
     } finally {
       signal.removeEventListener("abort", stop)
+      endJob = undefined
     }
   }
 
@@ -318,7 +322,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       const { settle } = conversation
       const passesOn = () => isPassedOn
-      return await withLease({ store, sessionID, holder, limit, settle, passesOn }, (lease) => {
+      const release = async () => recorder.release(await endJob?.())
+      return await withLease({ store, sessionID, holder, limit, settle, passesOn, release }, (lease) => {
         conversation.lease = lease
         engine.leases.set(sessionID, lease)
         lease.lost?.addEventListener("abort", stop, { once: true })

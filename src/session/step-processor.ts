@@ -44,8 +44,11 @@ export interface StepProcessor {
   reset(): Promise<void>
   /** Records that the provider failed and that the step will be retried. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
-  /** Ends the message: closes open parts and turns unfinished calls into errors. */
-  end(error?: MessageError): Promise<void>
+  /**
+   * Ends the message: closes open parts and turns unfinished calls into errors. With `waits` set to false, a complete
+   * message is only noted, and the release of the run's lease stores it.
+   */
+  end(error?: MessageError, options?: { waits?: boolean }): Promise<void>
 }
 
 /**
@@ -196,7 +199,7 @@ export function startStep(
       const part = add<RetryPart>({ ...base(), type: "retry", ...failure, time: { created: currentTime() } })
       await write([part])
     },
-    async end(error) {
+    async end(error, { waits = true } = {}) {
       texts.closeAll()
       for (const { callID, state } of calls.all()) {
         if (state.status === "completed" || state.status === "error") continue
@@ -207,7 +210,7 @@ export function startStep(
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, currentTime()))
       }
       if (message.time.completed !== undefined && !error) {
-        await write([])
+        if (waits) await write([])
         return
       }
       message.time = { ...message.time, completed: currentTime() }

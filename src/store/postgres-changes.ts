@@ -20,8 +20,15 @@ export interface PostgresWriter {
   endLease(lease: Pick<Lease, "sessionID" | "epoch">): Promise<void>
   /** Leases a session, in a transaction with the changes that wait. See `Store.lease`. */
   takeLease(taking: Taking): Promise<TakenLease | undefined>
+  /**
+   * Leases sessions and stores changes of them, in the transaction of `query`. Throws if a session has another number
+   * than `expected`. The caller must roll back the transaction after an error.
+   */
+  takeLeasesIn(query: Query, takings: readonly TakingWithChanges[]): Promise<TakenLease[]>
   /** Stores the content of a file and the time of its last use, in a transaction with the changes that wait. */
   putContent(content: StoredContent): Promise<void>
+  /** Stores the content in the transaction of the next write, or after a pause without writes. Does not report errors. */
+  noteContent(content: StoredContent): void
   /**
    * Runs `work` after all earlier calls for the session. Later reads of the session wait for `work`, but later writes
    * do not.
@@ -41,6 +48,13 @@ interface Taking {
   sessionID: string
   holder: LeaseHolder
   ttl: string
+}
+
+/** A lease to take together with changes of its session, if the session still has the number `expected`. */
+export interface TakingWithChanges {
+  takes: Taking
+  changes: readonly Change[]
+  expected: number
 }
 
 /** The content of a file, with its SHA-256. */
@@ -115,6 +129,12 @@ const maxShared = 500
  */
 const sharedMs = 15
 
+/**
+ * See `Store.noteMs`. Longer than most calls need to prepare, so that the start of a call is stored together with the
+ * record that it may have effects.
+ */
+export const noteMs = 20
+
 /** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
 export function createPostgresWriter(
   { query, transact, lasting, schema, channel }: PostgresConnection,
@@ -128,6 +148,9 @@ export function createPostgresWriter(
   const tails = new Map<string, Promise<void>>()
   /** The start of the last transaction, and the sessions that it changed. */
   let last = { start: 0, sessions: new Set<string>() }
+  /** Contents that wait for the next write. */
+  let noted: StoredContent[] = []
+  let noting: NodeJS.Timeout | undefined
   const statement = `SELECT * FROM ${schema}.commit_shared($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 
   /**
@@ -250,6 +273,20 @@ export function createPostgresWriter(
    * Adds a write to the next transaction. Later reads of the sessions that the write changes wait for this transaction.
    */
   function join(rows: readonly EncodedChange[], options: WriteOptions): Promise<Written> {
+    flushNoted()
+    return add(rows, options)
+  }
+
+  /** Adds the noted contents to the next transaction, before the writes that follow. */
+  function flushNoted(): void {
+    clearTimeout(noting)
+    const contents = noted
+    noted = []
+    // Without a content, a later undo reports that it is missing.
+    for (const content of contents) add([], { content }).catch(() => {})
+  }
+
+  function add(rows: readonly EncodedChange[], options: WriteOptions): Promise<Written> {
     if (!group || group.rowCount > maxShared) {
       const own: Group = { writes: [], rowCount: 0, sessions: new Set() }
       group = own
@@ -291,8 +328,21 @@ export function createPostgresWriter(
     async endLease(ends) {
       await join([], { ends })
     },
+    async takeLeasesIn(run, takings) {
+      const writes = takings.map(({ takes, changes, expected }) => ({
+        rows: encodeAll(changes),
+        options: { takes, expected },
+      }))
+      const written = await write(writes, run)
+      return written.flatMap(({ lease }) => lease ?? [])
+    },
     async putContent(content) {
       await join([], { content })
+    },
+    noteContent(content) {
+      noted.push(content)
+      clearTimeout(noting)
+      noting = setTimeout(flushNoted, noteMs).unref()
     },
     takeLease: async (takes) => (await join([], { takes })).lease,
     alone(work) {
@@ -305,7 +355,10 @@ export function createPostgresWriter(
       follow(sessionID, done)
       return done
     },
-    settled: async (sessionID) => (sessionID === undefined ? tail : tails.get(sessionID)),
+    async settled(sessionID) {
+      if (sessionID === undefined) flushNoted()
+      await (sessionID === undefined ? tail : tails.get(sessionID))
+    },
   }
 }
 

@@ -9,26 +9,32 @@ import type { PostgresConnection } from "./postgres-connection.ts"
  */
 export function createPostgresContents(
   { query, schema }: Pick<PostgresConnection, "query" | "schema">,
-  { putContent }: Pick<PostgresWriter, "putContent">,
+  { putContent, noteContent, settled }: Pick<PostgresWriter, "putContent" | "noteContent" | "settled">,
   { fileBytes, totalBytes, days }: ContentLimits,
 ): ContentStore {
+  async function storeWith(
+    bytes: Uint8Array,
+    write: (content: { hash: string; bytes: Uint8Array }) => Promise<void> | void,
+  ): Promise<string | undefined> {
+    if (bytes.length > fileBytes) return undefined
+    const hash = hashOf(bytes)
+    // Most contents are already stored, because the content after a change is also the content before the next one.
+    const [known] = await query(
+      `SELECT used < now() - interval '1 hour' AS is_old FROM ${schema}.contents WHERE hash = $1`,
+      [hash],
+    )
+    if (known?.is_old !== false) await write({ hash, bytes })
+    return hash
+  }
+
   return {
     isShared: true,
     fileBytes,
-    async put(bytes) {
-      if (bytes.length > fileBytes) return undefined
-      const hash = hashOf(bytes)
-      // Most contents are already stored, because the content after a change is also the content before the next one.
-      const [known] = await query(
-        `SELECT used < now() - interval '1 hour' AS is_old FROM ${schema}.contents WHERE hash = $1`,
-        [hash],
-      )
-      if (known?.is_old === false) return hash
-      await putContent({ hash, bytes })
-      return hash
-    },
+    put: (bytes) => storeWith(bytes, putContent),
+    note: (bytes) => storeWith(bytes, noteContent),
     async get(hash) {
       if (!isHash(hash)) return undefined
+      await settled()
       const [row] = await query(`SELECT data FROM ${schema}.contents WHERE hash = $1`, [hash])
       const bytes: unknown = row?.data
       return bytes instanceof Uint8Array && hashOf(bytes) === hash ? bytes : undefined

@@ -1,11 +1,23 @@
 import { hostname } from "node:os"
+import type { Input } from "../schema/input.ts"
+import type { Session } from "../schema/session.ts"
 import { newId } from "../util/id.ts"
 import { identifyProcess } from "../util/process-table.ts"
 import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { controlPayload } from "./postgres-requests.ts"
 import { parse } from "./rows.ts"
-import type { AbandonedSession, Lease, LeaseHolder, LeaseLimit, LeaseResult } from "./store.ts"
+import {
+  type AbandonedSession,
+  type Lease,
+  type LeaseHolder,
+  type LeaseLimit,
+  type LeaseResult,
+  type Reserved,
+  type Reserving,
+  StoreError,
+  type TransactionQuery,
+} from "./store.ts"
 import { TenantLimitError } from "./tenants.ts"
 
 /**
@@ -15,6 +27,8 @@ import { TenantLimitError } from "./tenants.ts"
 export interface PostgresLeases {
   /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
   take(sessionID: string, holder: LeaseHolder, options?: { limit?: LeaseLimit }): Promise<LeaseResult>
+  /** See `Store.reserve`. */
+  reserve(reserving: Reserving, query: TransactionQuery): Promise<() => Reserved[]>
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Asks the current holder to stop. See `Store.stop`. */
@@ -29,6 +43,8 @@ export interface PostgresLeases {
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
   /** Aborts the `lost` signal of a lease that another holder has replaced. */
   lost(lease: Lease): void
+  /** Stops renewing a lease that a write has ended. */
+  ended(lease: Lease): void
   /** Stops renewing leases. Leases that are still held expire. */
   end(): void
 }
@@ -48,10 +64,17 @@ const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DIST
  */
 export function createPostgresLeases(
   { query, schema, channel }: PostgresConnection,
-  { ttlMs, takeLease, endLease }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "endLease">,
+  {
+    ttlMs,
+    takeLease,
+    takeLeasesIn,
+    endLease,
+  }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "takeLeasesIn" | "endLease">,
 ): PostgresLeases {
   /** Leases that this process holds, by number. */
   const held = new Map<number, AbortController>()
+  /** Leases that were taken in advance and that no engine uses yet, by session. */
+  const reserved = new Map<string, Lease>()
   const ttl = `${ttlMs} milliseconds`
   let timer: NodeJS.Timeout | undefined
   let isRenewing = false
@@ -61,6 +84,11 @@ export function createPostgresLeases(
     holder: LeaseHolder,
     { limit, replaces }: { limit?: LeaseLimit; replaces?: number } = {},
   ): Promise<LeaseResult> {
+    const early = reserved.get(sessionID)
+    if (early?.holder.id === holder.id && !early.lost?.aborted && replaces === undefined) {
+      reserved.delete(sessionID)
+      return { isHeld: true, lease: early }
+    }
     const given = [sessionID, holder.id, JSON.stringify(holder), ttl]
     let row: { taken?: unknown; present?: unknown; running?: unknown } | undefined
     if (limit) {
@@ -72,11 +100,56 @@ export function createPostgresLeases(
     else row = await takeLease({ sessionID, holder, ttl })
     if (row?.taken == null)
       return { isHeld: false, holder: typeof row?.present === "string" ? parse(row.present) : holder }
-    const epoch = Number(row.taken)
+    return { isHeld: true, lease: hold(sessionID, holder, Number(row.taken)) }
+  }
+
+  /** Starts to renew a lease that was taken. */
+  function hold(sessionID: string, holder: LeaseHolder, epoch: number): Lease {
     const controller = new AbortController()
     held.set(epoch, controller)
     timer ??= setInterval(() => void renew(), ttlMs / 3).unref()
-    return { isHeld: true, lease: { sessionID, holder, epoch, lost: controller.signal } }
+    return { sessionID, holder, epoch, lost: controller.signal }
+  }
+
+  async function reserve(
+    { sessionIDs, holderOf, inputsOf }: Reserving,
+    run: TransactionQuery,
+  ): Promise<() => Reserved[]> {
+    const rows = await run(
+      `SELECT s.data, q.seq, array(SELECT i.data FROM ${schema}.inputs i WHERE i.session_id = s.id
+         AND i.state = 'pending' ORDER BY i.position, i.seq) AS inputs
+       FROM ${schema}.sessions s JOIN ${schema}.sequences q ON q.session_id = s.id
+       LEFT JOIN ${schema}.leases l ON l.session_id = s.id AND l.expires_at > clock_timestamp()
+       WHERE s.id = ANY ($1) AND s.tenant IS NULL AND l.session_id IS NULL`,
+      [sessionIDs],
+    )
+    const takings = rows.flatMap(({ data, seq, inputs }) => {
+      const session = parse<Session>(data)
+      const holder = holderOf(session)
+      if (!holder) return []
+      const pending = (inputs as unknown[]).map((input) => parse<Input>(input))
+      const changes = inputsOf(session.id, pending).map(
+        (input) => ({ kind: "input", input: { ...input, claimedBy: holder.id } }) as const,
+      )
+      if (changes.length === 0) return []
+      const takes = { sessionID: session.id, holder, ttl }
+      return [{ session, holder, takes, changes, expected: Number(seq) }]
+    })
+    if (takings.length === 0) return () => []
+    const taken = await takeLeasesIn(async (text, values) => run(text, values), takings)
+    if (taken.some((each) => each.taken == null))
+      throw new StoreError("Another process has leased a session.")
+    return () =>
+      takings.map(({ session, holder }, index) => {
+        const lease = hold(session.id, holder, Number(taken[index]?.taken))
+        reserved.set(session.id, lease)
+        const end = async () => {
+          if (reserved.get(session.id) !== lease) return
+          reserved.delete(session.id)
+          await release(lease)
+        }
+        return { session, release: end }
+      })
   }
 
   /** Renews all leases. If the server cannot be reached, the next call tries again. */
@@ -121,6 +194,7 @@ export function createPostgresLeases(
 
   return {
     take,
+    reserve,
     release,
     async holder(sessionID) {
       const [row] = await query(
@@ -182,6 +256,7 @@ export function createPostgresLeases(
     lost({ epoch }) {
       drop(epoch)?.abort()
     },
+    ended: ({ epoch }) => void drop(epoch),
     end,
   }
 }

@@ -2,7 +2,7 @@ import "../util/require-node.ts"
 import type { Input } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import { keepAlive } from "../util/abort.ts"
-import { ChangedError, createPostgresWriter } from "./postgres-changes.ts"
+import { ChangedError, createPostgresWriter, noteMs } from "./postgres-changes.ts"
 import { migrateSchema, openPostgresConnection, type PostgresConnection } from "./postgres-connection.ts"
 import { createPostgresContents } from "./postgres-contents.ts"
 import { createPostgresLeases } from "./postgres-leases.ts"
@@ -11,7 +11,16 @@ import { createPostgresRequests } from "./postgres-requests.ts"
 import { createPostgresSearch } from "./postgres-search.ts"
 import { createPostgresTenants } from "./postgres-tenants.ts"
 import { createPostgresWatcher } from "./postgres-watch.ts"
-import { type ControlChange, DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
+import {
+  type Change,
+  type ControlChange,
+  DamagedRowError,
+  type Lease,
+  LeaseLostError,
+  numbered,
+  type Store,
+  StoreError,
+} from "./store.ts"
 
 /** Options for {@link openPostgresStore} and {@link migratePostgres}. */
 export interface PostgresStoreOptions {
@@ -114,6 +123,27 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     await connection.close()
   }
 
+  /**
+   * Returns the numbers of changes that a write has stored, although it failed with `error` because it was sent again
+   * after the first response was lost. Otherwise throws `error`.
+   */
+  async function sequencesOfSent(
+    changes: readonly Change[],
+    { sessionID }: Lease,
+    error: unknown,
+  ): Promise<number[]> {
+    if (!(error instanceof LeaseLostError) || changes.length === 0) throw error
+    const after = (await reader.sequence(sessionID)) - changes.length
+    const stored = new Map(
+      (await reader.changes(sessionID, after)).map(({ seq, change }) => [JSON.stringify(change), seq]),
+    )
+    return changes.map((change) => {
+      const seq = stored.get(JSON.stringify(change))
+      if (seq === undefined) throw error
+      return seq
+    })
+  }
+
   /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   async function readableMessages(sessionID: string): Promise<MessageWithParts[]> {
     try {
@@ -125,10 +155,16 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
   }
 
   return {
-    async commit(changes, { lease } = {}) {
+    noteMs,
+    async commit(changes, { lease, releases = false, also } = {}) {
       assertOpen()
-      if (changes.length === 0) return []
-      return writer.commit(changes, { lease })
+      if (!lease || !releases) return changes.length === 0 ? [] : writer.commit(changes, { lease })
+      const sequences = await writer
+        .commit(changes, { lease, also, ends: lease })
+        .catch((error: unknown) => sequencesOfSent(changes, lease, error))
+      leases.ended(lease)
+      watcher.ring({ sessionID: lease.sessionID, what: "lease" })
+      return sequences
     },
     session: ofSession(reader.session),
     sessions: afterCommits((filter = {}) => reader.sessions(filter)),
@@ -168,6 +204,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     inputs: ofSession(reader.pendingInputs),
     sessionsWithInputs: afterCommits(reader.sessionsWithInputs),
     lease: ofSession((sessionID, holder, limit) => leases.take(sessionID, holder, { limit })),
+    reserve: leases.reserve,
     release: ringing(leases.release, (_, { sessionID }) => ({ sessionID, what: "lease" })),
     recover: afterCommits(async (settle) => {
       await leases.takeExpired(async (lease) => {

@@ -107,15 +107,22 @@ export function createStore(
   }
 
   return {
-    async commit(changes, { durable = false, lease } = {}) {
+    async commit(changes, { durable = false, lease, releases = false, also } = {}) {
       // This throws if the store is closed.
-      if (changes.length === 0) return run(() => [])
+      if (changes.length === 0 && !releases) return run(() => [])
       const write = () =>
         transact(() => {
           if (lease) leases.assertCurrent(lease)
-          return writer.apply(changes)
+          const sequences = writer.apply(changes)
+          if (lease && releases) leases.remove(lease)
+          return sequences
         })
-      return change(() => (durable ? durably(write) : write()))
+      const sequences = change(() => (durable ? durably(write) : write()))
+      if (lease && releases) {
+        await also?.()
+        bell.ring({ sessionID: lease.sessionID, what: "lease" })
+      }
+      return sequences
     },
     async session(id) {
       return run(() => reader.session(id))

@@ -103,6 +103,13 @@ export interface CommitOptions {
   durable?: boolean
   /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
   lease?: Lease
+  /**
+   * Ends the lease of the options after the changes, in the same transaction. See {@link Store.release}. The changes may
+   * be empty. Default: false.
+   */
+  releases?: boolean
+  /** With `releases`, runs after the changes. See {@link UpdateInputsOptions.also}. */
+  also?: UpdateInputsOptions["also"]
 }
 
 /**
@@ -186,6 +193,22 @@ export interface LeaseLimit {
   sessions: number
 }
 
+/** Selects the sessions to lease and the inputs to claim. See {@link Store.reserve}. */
+export interface Reserving {
+  sessionIDs: readonly string[]
+  /** Returns the engine that will run the session, or undefined if no engine can run it now. */
+  holderOf(session: Session): LeaseHolder | undefined
+  /** Returns the inputs to claim for the holder. */
+  inputsOf(sessionID: string, pending: readonly Input[]): readonly Input[]
+}
+
+/** A session that was leased in advance. */
+export interface Reserved {
+  session: Session
+  /** Ends the lease, unless {@link Store.lease} has returned it. */
+  release(): Promise<void>
+}
+
 /** The result of {@link Store.lease}: the new lease, or the current holder. */
 export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
 
@@ -258,6 +281,11 @@ export class DamagedRowError extends StoreError {
  */
 export interface Store {
   /**
+   * Time in milliseconds for which a change that no caller waits for may wait for the next commit. Default: until the
+   * end of the current turn of the event loop.
+   */
+  readonly noteMs?: number
+  /**
    * Applies all changes in order, or none of them. Returns a sequence number for each change. The numbers of a session
    * start at 1 and have no gaps. Changes of grants have the number 0. Throws {@link StoreError} if the changes cannot
    * be stored.
@@ -324,6 +352,13 @@ export interface Store {
    * already reached the limit.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
+  /**
+   * Leases sessions and claims their inputs in the transaction of `query`, which fails if one of the sessions changes in
+   * the meantime. Skips sessions of tenants, sessions that have a holder, and sessions without inputs to claim. Call the result after the
+   * transaction has committed. From then on, {@link lease} returns these leases to their holders. Absent in stores that
+   * only one machine can use.
+   */
+  reserve?(reserving: Reserving, query: TransactionQuery): Promise<() => Reserved[]>
   /**
    * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker instead expires
    * immediately, so that another worker continues the session.

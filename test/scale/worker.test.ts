@@ -9,7 +9,7 @@ import { newId } from "../../src/util/id.ts"
 import { createInProcessDispatcher } from "./in-process.ts"
 
 /** Starts a worker over a store in memory, whose model calls `read` once for each prompt. */
-async function startScripted(changed: (store: Store) => Partial<Store>) {
+async function startScripted(changed: (store: Store) => Partial<Store>, concurrency = 1) {
   const project = await temporaryProject({ "a.txt": "a" })
   const model = await startModelServer({
     script: ({ body: { messages } }) =>
@@ -37,7 +37,7 @@ async function startScripted(changed: (store: Store) => Partial<Store>) {
   const dispatcher = createInProcessDispatcher({ onProblem })
   const worker = await startWorker({
     ...{ store, dispatcher, openEngine: () => open(true), roots: [project.directory] },
-    ...{ concurrency: 1, sweepMs: 20, onProblem },
+    ...{ concurrency, sweepMs: 20, onProblem },
   })
   onTestFinished(async () => {
     await worker.close()
@@ -46,7 +46,7 @@ async function startScripted(changed: (store: Store) => Partial<Store>) {
     await project.remove()
   })
   return {
-    ...{ store, session, problems },
+    ...{ store, session, problems, dispatcher },
     async prompt(id: string) {
       await store.updateInputs(session.id, undefined, () => [
         {
@@ -82,6 +82,30 @@ test("a worker continues a run that ended because the database could not be reac
     "The process that worked on this session ended. Continue",
   )
   expect(problems).toEqual([])
+})
+
+test("a worker waits for its own run of a session before it starts the next one", async () => {
+  let isReplaced = false
+  const place = await startScripted(
+    (store) => ({
+      async commit(changes, options) {
+        if (options?.releases && !isReplaced) {
+          isReplaced = true
+          await place.prompt("next")
+          // As after an expired lease: the job of this run is replaced before the run has ended.
+          await place.dispatcher.enqueue({
+            ...{ key: place.session.id, id: "again", reason: "continue", replaces: true },
+          })
+          await new Promise((resolve) => setTimeout(resolve, 100))
+        }
+        return store.commit(changes, options)
+      },
+    }),
+    2,
+  )
+  await place.prompt("go")
+  await expect.poll(place.answers).toBe(2)
+  expect(place.problems).toEqual([])
 })
 
 test("a worker continues a session each time that its lease expires, also if the lease was renewed", async () => {

@@ -1,5 +1,6 @@
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import type { Input } from "../../src/schema/input.ts"
 import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres.ts"
 import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
 import { type Store, StoreError, type TransactionQuery } from "../../src/store/store.ts"
@@ -49,6 +50,91 @@ describePostgres("PostgreSQL", () => {
   }
 
   testStore("postgres", async () => open(await newSchema()))
+
+  test("leases sessions and claims their inputs in the transaction of the caller", async () => {
+    const schema = await newSchema()
+    const [store, other] = [await open(schema), await open(schema)]
+    const client = new pg.Client(server.url())
+    await client.connect()
+    const query: TransactionQuery = async (text, values) =>
+      (await client.query(text, values && [...values])).rows
+    const holder = { id: "eng_1", pid: process.pid }
+    const input = (id: string, sessionID: string): Input => ({
+      ...{ id, sessionID, seq: 0, position: 1, text: id, digest: id },
+      ...{ delivery: "queue", state: "pending", time: { created: 1 } },
+    })
+    for (const id of ["ses_1", "ses_2", "ses_3"])
+      await store.commit([{ kind: "session", session: aSession(id) }])
+    for (const id of ["ses_1", "ses_3"])
+      await store.updateInputs(id, undefined, () => [input(`inp_${id}`, id)])
+    await other.lease("ses_3", { id: "eng_2", pid: process.pid })
+    const reserving = {
+      sessionIDs: ["ses_1", "ses_2", "ses_3"],
+      holderOf: () => holder,
+      inputsOf: (_: string, pending: readonly Input[]) => pending,
+    }
+
+    await client.query("BEGIN")
+    await store.reserve?.(reserving, query)
+    await client.query("ROLLBACK")
+    expect(await other.holder("ses_1")).toBeUndefined()
+    expect((await other.inputs("ses_1"))[0]?.claimedBy).toBeUndefined()
+
+    await client.query("BEGIN")
+    const confirm = await store.reserve?.(reserving, query)
+    await client.query("COMMIT")
+    const reserved = confirm?.() ?? []
+    // The second session has no input, and the third another holder.
+    expect(reserved.map(({ session }) => session.id)).toEqual(["ses_1"])
+    expect((await other.holder("ses_1"))?.id).toBe("eng_1")
+    expect((await other.inputs("ses_1"))[0]?.claimedBy).toBe("eng_1")
+    const taken = await store.lease("ses_1", holder)
+    if (!taken.isHeld) throw new Error("The session is leased to another engine.")
+    await reserved[0]?.release()
+    await store.commit([{ kind: "session", session: aSession("ses_1") }], { lease: taken.lease })
+    await store.release(taken.lease)
+
+    await client.query("BEGIN")
+    const unused = await store.reserve?.(reserving, query)
+    await client.query("COMMIT")
+    for (const { release } of unused?.() ?? []) await release()
+    expect(await other.holder("ses_1")).toBeUndefined()
+
+    await client.query("BEGIN")
+    const late = store.reserve?.(
+      {
+        ...reserving,
+        // Another process changes the session after it was read.
+        inputsOf(_, pending) {
+          void other.commit([{ kind: "session", session: { ...aSession("ses_1"), title: "new" } }])
+          return pending
+        },
+      },
+      async (text, values) => {
+        if (text.includes("commit_shared"))
+          await expect.poll(async () => (await other.session("ses_1"))?.title).toBe("new")
+        return query(text, values)
+      },
+    )
+    await expect(late).rejects.toThrow()
+    await client.query("ROLLBACK")
+    expect(await other.holder("ses_1")).toBeUndefined()
+    for (const each of [store, other]) await each.close()
+    await client.end()
+  })
+
+  test("stores a noted content with the next commit, or soon", async () => {
+    const store = await open(await newSchema())
+    const contents = store.contents?.({ fileBytes: 100, totalBytes: 1000, days: 1 })
+    const text = (value: string) => new TextEncoder().encode(value)
+    const hash = await contents?.note?.(text("with a commit"))
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    expect(await contents?.get(hash ?? "")).toEqual(Buffer.from("with a commit"))
+    const alone = await contents?.note?.(text("alone"))
+    expect(await contents?.get(alone ?? "")).toEqual(Buffer.from("alone"))
+    expect(await contents?.note?.(new Uint8Array(101))).toBeUndefined()
+    await store.close()
+  })
 
   test("delivers texts to receivers that were added while the store connected", async () => {
     const schema = await newSchema()

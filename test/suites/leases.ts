@@ -137,6 +137,25 @@ export function testLeases(name: string, open: () => Promise<LeasePlace>): void 
       expect(await first.inputs("ses_1")).toHaveLength(1)
     })
 
+    test("ends a lease in the transaction of its last changes, or stores neither", async () => {
+      const lease = await take(first, one)
+      const last = { kind: "part", part: aPart("prt_ses_1", "msg_ses_1", "ses_1", "last") } as const
+      const rung: unknown[] = []
+      const unwatch = first.watchControl((change) => change && rung.push(change))
+      await first.commit([last], { lease, releases: true })
+      expect(rung).toContainEqual({ sessionID: "ses_1", what: "lease" })
+      unwatch()
+      expect(await textsOf(second, "ses_1")).toEqual(["last"])
+      expect(await second.holder("ses_1")).toBeUndefined()
+
+      const old = await take(first, one)
+      await take(first, one)
+      const late = { kind: "part", part: aPart("prt_ses_1", "msg_ses_1", "ses_1", "late") } as const
+      await expect(first.commit([late], { lease: old, releases: true })).rejects.toThrow(LeaseLostError)
+      expect(await textsOf(second, "ses_1")).toEqual(["last"])
+      expect((await second.holder("ses_1"))?.id).toBe(one.id)
+    })
+
     test("fails only the stale one of several writes at the same time", async () => {
       const stale = await take(first, one)
       await place.stop(one)
