@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { ProcessTerminal, type Terminal } from "@earendil-works/pi-tui"
+import { ProcessTerminal, type RgbColor, type Terminal } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import { userDirectory } from "../config/location.ts"
 import { defaultDataDirectory } from "../engine/data-directory.ts"
@@ -129,7 +129,7 @@ async function showOnce(
   }
 }
 
-/** Time in milliseconds to wait for the terminal's background color. */
+/** Time in milliseconds to wait for each answer of the terminal. */
 const queryMs = 1_000
 
 /** Switches to the built-in theme for the background that the terminal reports, unless the user has chosen a theme. */
@@ -138,9 +138,15 @@ async function useBackground(
   { theme, themes }: Pick<AppOptions, "theme" | "themes">,
   app: App,
 ): Promise<void> {
-  const scheme = await tui.queryTerminalColorScheme({ timeoutMs: queryMs }).catch(() => undefined)
+  const color = await tui.queryTerminalBackgroundColor({ timeoutMs: queryMs })
+  const scheme = color ? brightness(color) : await tui.queryTerminalColorScheme({ timeoutMs: queryMs })
   if (scheme === undefined || scheme === theme.background) return
   if ((await themes.chosen()) === undefined) app.setBackground(scheme)
+}
+
+/** Weighs the components, which are 0 to 255, as the eye does. */
+function brightness({ r, g, b }: RgbColor): "dark" | "light" {
+  return 0.299 * r + 0.587 * g + 0.114 * b > 127 ? "light" : "dark"
 }
 
 /** Returns the paths of the user's own files for the interface. */

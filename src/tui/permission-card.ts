@@ -132,6 +132,11 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     decision.type(text)
     const { named, typed } = decision
     if (named === undefined || typed.length !== 1) return
+    // A reason cannot allow anything, and the user may type it at once.
+    if (choices[named]?.value === "feedback") {
+      askReason()
+      return
+    }
     settling = setTimeout(() => {
       if (step.kind !== "choose") return
       select(choices[named])

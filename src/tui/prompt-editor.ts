@@ -1,8 +1,11 @@
+import { spawn } from "node:child_process"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { type Component, Editor, type Focusable, matchesKey, type TUI } from "@earendil-works/pi-tui"
 import type { Delivery, PromptFile } from "../schema/input.ts"
-import { errorMessage, TackleError } from "../util/errors.ts"
+import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { type CompletionSources, createCompletion } from "./completion.ts"
-import { editExternally } from "./external-editor.ts"
 import type { InputHistory } from "./history.ts"
 import { clipboardImage, imagePath, readImage } from "./images.ts"
 import type { Keys } from "./keys.ts"
@@ -56,7 +59,10 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   for (const text of history.list().slice(0, 100).toReversed()) editor.addToHistory(text)
   let images = new Map<string, PromptFile>()
   let imageCount = 0
+  /** Pasted text that is still arriving. */
   let paste: string | undefined
+  /** The last pasted text that the editor shows as a mark. */
+  let marked: { paste: string; mark: string } | undefined
 
   editor.onSubmit = (text) => send(text, "steer")
 
@@ -114,9 +120,26 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
     const whole = paste
     paste = undefined
     const path = imagePath(whole.slice(pasteStart.length, whole.indexOf(pasteEnd)))
-    if (path === undefined) editor.handleInput(whole)
-    else attempt(attachPasted(path, whole))
+    if (path !== undefined) attempt(attachPasted(path, whole))
+    else if (whole === marked?.paste && editor.getText().includes(marked.mark)) showPastes()
+    else insertPaste(whole)
     return true
+  }
+
+  function insertPaste(whole: string): void {
+    const before = new Set(editor.getText().match(pasteMark))
+    editor.handleInput(whole)
+    const mark = editor
+      .getText()
+      .match(pasteMark)
+      ?.find((each) => !before.has(each))
+    marked = mark === undefined ? undefined : { paste: whole, mark }
+  }
+
+  /** Replaces the marks of long pastes with their texts. */
+  function showPastes(): void {
+    editor.setText(editor.getExpandedText())
+    marked = undefined
   }
 
   return {
@@ -171,5 +194,50 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   }
 }
 
+/** Matches the marks with which the library shows long pastes. */
+const pasteMark = /\[paste #\d+ [^\]]+\]/g
 const pasteStart = "\u001b[200~"
 const pasteEnd = "\u001b[201~"
+
+/**
+ * Opens the text in the editor that `$VISUAL` or `$EDITOR` names. The editor uses the terminal until it exits. Returns
+ * the changed text, or undefined if the editor failed. Throws `UsageError` if no editor is set, or if the editor cannot
+ * be started.
+ */
+async function editExternally(
+  text: string,
+  { tui, env }: { tui: TUI; env: Readonly<Record<string, string | undefined>> },
+): Promise<string | undefined> {
+  const [program, ...args] = (env.VISUAL || env.EDITOR || "").split(/\s+/).filter((word) => word !== "")
+  if (program === undefined) throw new UsageError("Set VISUAL or EDITOR to edit the input in an editor.")
+  const directory = await mkdtemp(join(tmpdir(), "tackle-input-"))
+  const file = join(directory, "input.md")
+  try {
+    await writeFile(file, text, { mode: 0o600 })
+    tui.stop()
+    let status: number | null
+    try {
+      status = await run(program, [...args, file])
+    } finally {
+      tui.start()
+      tui.requestRender(true)
+    }
+    return status === 0 ? (await readFile(file, "utf8")).replace(/\n$/, "") : undefined
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+function run(program: string, args: readonly string[]): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: "inherit" })
+    child.on("error", (error) =>
+      reject(
+        new UsageError(
+          `Cannot start the editor ${program}: ${errorMessage(error)}. Check VISUAL and EDITOR.`,
+        ),
+      ),
+    )
+    child.on("close", resolve)
+  })
+}

@@ -177,6 +177,22 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await expect(machine.project.read("of-project")).rejects.toThrow("ENOENT")
   })
 
+  test.each([
+    { background: "#fdf6e3", color: "38;5;25" },
+    { background: "#002b36", color: "94" },
+  ])("uses colors that fit the background $background", async ({ background, color }) => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.setBackground(background)
+    await terminal.tackle()
+    await terminal.sees("test/m")
+    await terminal.press("hello there", "Enter")
+    await terminal.sees("I heard: hello there")
+    await until("the prompt has its color", async () =>
+      (await terminal.styled()).includes(`\u001b[${color}m› hello there`),
+    )
+  })
+
   test("appends lines with --plain", async () => {
     const machine = await createMachine({ script })
     const terminal = await openTerminal(machine)

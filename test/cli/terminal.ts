@@ -25,6 +25,10 @@ export interface Terminal {
   cursorIsVisible(): Promise<boolean>
   /** Returns true while the program uses the alternate screen. */
   isAlternate(): Promise<boolean>
+  /** Returns the visible lines with the sequences that set colors and styles. */
+  styled(): Promise<string>
+  /** Sets the background color, as `#rrggbb`, which the terminal reports to programs. */
+  setBackground(color: string): Promise<void>
   /** Changes the size of the window. */
   resize(columns: number, rows: number): Promise<void>
   /** Sends a signal to the program in the foreground. Default: SIGTERM. */
@@ -107,6 +111,10 @@ export async function openTerminal(
       (await tmux("display-message", "-p", "-t", "t", "#{cursor_flag}")).trim() === "1",
     isAlternate: async () =>
       (await tmux("display-message", "-p", "-t", "t", "#{alternate_on}")).trim() === "1",
+    styled: () => tmux("capture-pane", "-p", "-e", "-t", "t"),
+    async setBackground(color) {
+      await tmux("set", "-g", "window-style", `bg=${color},fg=#808080`)
+    },
     async resize(columns, rows) {
       await tmux("resize-window", "-t", "t", "-x", String(columns), "-y", String(rows))
     },

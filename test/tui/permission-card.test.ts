@@ -92,11 +92,9 @@ describe("the permission card", () => {
     expect(second.replies).toEqual([{ reply: "reject" }])
   })
 
-  test("rejects with a reason", () => {
+  test("rejects with a reason, which may follow the letter at once", () => {
     const { replies, press } = ready()
-    press("e")
-    vi.advanceTimersByTime(settleMs)
-    press(..."use yarn", keys.enter)
+    press(..."euse yarn", keys.enter)
     expect(replies).toEqual([{ reply: "reject", message: "use yarn" }])
   })
 

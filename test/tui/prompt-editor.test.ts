@@ -96,6 +96,30 @@ describe("the editor of inputs", () => {
     expect(sent[0]?.text).toBe(text)
   })
 
+  test("shows the text of a long paste when it is pasted again, and inserts it a third time", async () => {
+    const { editor, sent, press } = await open()
+    const text = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n")
+    const paste = `\u001b[200~${text}\u001b[201~`
+    press(..."Explain ", paste)
+    expect(rendered(editor, 40)).toContain("Explain [paste #1 +12 lines]")
+    press(paste)
+    expect(rendered(editor, 40)).toMatch(/line 10\n line 11/)
+    expect(editor.text()).toBe(`Explain ${text}`)
+    press(paste, keys.enter)
+    expect(sent.map((input) => input.text)).toEqual([`Explain ${text}${text}`])
+  })
+
+  test("inserts a long paste again after its mark was deleted", async () => {
+    const { editor, press } = await open()
+    const text = "long ".repeat(300)
+    const paste = `\u001b[200~${text}\u001b[201~`
+    press(paste, keys.backspace)
+    expect(editor.isEmpty).toBe(true)
+    press(paste)
+    expect(rendered(editor, 40)).toContain("[paste #1 1500 chars]")
+    expect(editor.text()).toBe(text)
+  })
+
   test("does not send a paste that ends with a line break", async () => {
     const { editor, sent, press } = await open()
     press(keys.paste("rm -rf /\n"), "x")
