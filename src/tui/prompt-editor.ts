@@ -201,8 +201,8 @@ const pasteEnd = "\u001b[201~"
 
 /**
  * Opens the text in the editor that `$VISUAL` or `$EDITOR` names. The editor uses the terminal until it exits. Returns
- * the changed text, or undefined if the editor failed. Throws `UsageError` if no editor is set, or if the editor cannot
- * be started.
+ * the changed text, or undefined if the editor exits with an error. Throws `UsageError` if no editor is set, or if the
+ * editor cannot be started.
  */
 async function editExternally(
   text: string,

@@ -17,13 +17,26 @@ const stepsPerTurn = 10
  */
 const maxGrowth = 4e6 + 40 * deltas
 
-/** Collects garbage and appends the size of the heap to a file when the process receives SIGUSR2. */
+/** Maximum size in bytes of the young generation, which V8 otherwise grows to 64 MB and rarely shrinks. */
+const maxYoung = 16e6
+
+interface HeapSizes {
+  /** Size of the young generation, before garbage was collected. */
+  young: number
+  /** Size of all objects, after garbage was collected. */
+  used: number
+}
+
+/** Collects garbage and appends {@link HeapSizes} to a file when the process receives SIGUSR2. */
 const probe = `
   const { appendFileSync } = require("node:fs")
   const { isMainThread } = require("node:worker_threads")
+  const { getHeapSpaceStatistics } = require("node:v8")
   if (isMainThread) process.on("SIGUSR2", () => {
+    const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size
     gc()
-    appendFileSync(process.env.TACKLE_PROBE, process.memoryUsage().heapUsed + "\\n")
+    const { heapUsed: used } = process.memoryUsage()
+    appendFileSync(process.env.TACKLE_PROBE, JSON.stringify({ young, used }) + "\\n")
   })
 `
 
@@ -48,7 +61,13 @@ describe.skipIf(!hasTmux)("streaming in the interactive terminal (needs tmux)", 
     })
     await terminal.tackle()
     await terminal.sees("test/m")
-    const heap = () => (existsSync(sizes) ? readFileSync(sizes, "utf8").trim().split("\n").map(Number) : [])
+    const heap = (): HeapSizes[] =>
+      existsSync(sizes)
+        ? readFileSync(sizes, "utf8")
+            .trim()
+            .split("\n")
+            .map((line) => JSON.parse(line))
+        : []
     for (let turn = 1; turn <= turns; turn += 1) {
       await terminal.type(`turn ${turn}`)
       const [columns, rows] = turn % 2 === 1 ? [40, 12] : [80, 24]
@@ -63,9 +82,12 @@ describe.skipIf(!hasTmux)("streaming in the interactive terminal (needs tmux)", 
       await until("the size of the heap", () => heap().length === turn)
     }
     const third = Math.max(1, Math.floor(turns / 3))
-    const [early, late] = [median(heap().slice(0, third)), median(heap().slice(-third))]
-    console.log(JSON.stringify({ deltas, turns, early, late, heap: heap() }))
+    const used = heap().map((size) => size.used)
+    const [early, late] = [median(used.slice(0, third)), median(used.slice(-third))]
+    const young = Math.max(...heap().map((size) => size.young))
+    console.log(JSON.stringify({ deltas, turns, early, late, young, heap: heap() }))
     expect(late - early).toBeLessThan(maxGrowth)
+    expect(young).toBeLessThan(maxYoung)
     await terminal.resize(80, 24)
     await terminal.sees(new RegExp(`Turn ${turns} is done\\.\\s+─+\\s+─+\\s+build · test/m`))
     await terminal.press("C-d")

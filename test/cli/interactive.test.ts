@@ -203,7 +203,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.type("second prompt")
     await terminal.sees("I heard: second prompt")
     await terminal.press("C-d")
-    await terminal.sees("[exit 0]")
+    expect((await terminal.sees("[exit 0]")).match(/continue with|Continue this session/g)).toHaveLength(1)
     // Lines that were typed before the program reads them are also prompts.
     await terminal.tackle("--plain")
     for (const line of ["third", "fourth", "fifth"]) await terminal.type(line)
@@ -245,6 +245,20 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
       anthropic: { type: "api", key: "right-key" },
     })
     expect(requests).toEqual(["/v1/models?limit=1000 wrong-key", "/v1/models?limit=1000 right-key"])
+  })
+
+  test("says how to connect a model later if none is chosen at the first start", async () => {
+    const machine = await createMachine({ config: null })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle()
+    await terminal.sees("Local servers are listed while they run.")
+    await terminal.press("Up", "Enter")
+    await terminal.sees("To connect a model, leave with Ctrl+D and start tackle again.")
+    await terminal.sees("build · tackle/offline")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+    await terminal.tackle()
+    await terminal.sees("Which model should Tackle use?")
   })
 
   test("reports a misspelled command instead of sending it as a prompt", async () => {

@@ -133,12 +133,18 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
         const hint = variable === undefined ? "needs an API key" : `${variable} is set`
         return { label: provider.name, hint, choose: () => chooseProviderModel(workspace, provider) }
       }),
-    { label: "No model yet", hint: "a built-in demonstration answers", choose: async () => offline },
+    {
+      label: "Try it without a model",
+      hint: "a demo; the next start asks again",
+      choose: async () => offline,
+    },
   ]
   const options = offers.map(({ label, hint }, value) => ({ value, label, hint }))
+  const local = servers.length > 0 ? "" : " Local servers are listed while they run."
+  const message = `Which model should Tackle use?${local}`
   for (;;) {
     const chosen = await question(({ select }, signal) =>
-      select({ message: "Which model should Tackle use?", options, output: process.stderr, signal }),
+      select({ message, options, output: process.stderr, signal }),
     )
     const model = chosen === undefined ? offline : await offers[chosen]?.choose()
     // Escape returns to the list of options.

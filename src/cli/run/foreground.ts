@@ -68,19 +68,23 @@ export async function inForeground(
   }
 }
 
-/** Creates the view that the flags select. With `outputSchema`, all text goes to stderr. */
+/**
+ * Creates the view that the flags select. With `outputSchema`, all text goes to stderr. Set `takesPrompts` if the user
+ * sends the next prompt in the view.
+ */
 export function createView(
   {
     format,
     quiet = false,
     outputSchema,
-  }: Pick<ForegroundFlags, "format" | "quiet"> & { outputSchema?: string },
+    takesPrompts,
+  }: Pick<ForegroundFlags, "format" | "quiet"> & { outputSchema?: string; takesPrompts?: boolean },
   { worktree }: Pick<Workspace, "worktree">,
 ): View {
   if (format === "json") return createJsonView(stdout)
   // With a schema, stdout contains only the JSON answer.
   const output = outputSchema === undefined ? stdout : process.stderr
-  return createTextView({ output, notes: process.stderr, worktree, quiet })
+  return createTextView({ output, notes: process.stderr, worktree, quiet, takesPrompts })
 }
 
 /** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */

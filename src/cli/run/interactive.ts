@@ -12,7 +12,7 @@ import { type CapturedOutput, printHint, printLine } from "../process/stdout.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { setUpModel } from "./choose-model.ts"
+import { offline, setUpModel } from "./choose-model.ts"
 import { followByLines, openLines, showRecent } from "./follow-by-lines.ts"
 import { createView } from "./foreground.ts"
 import { namedSession, openClient, type RemoteFlags } from "./remote.ts"
@@ -60,7 +60,8 @@ export async function runInteractive(options: InteractiveOptions): Promise<void>
 async function openLocal(options: InteractiveOptions): Promise<string | undefined> {
   const { flags } = options
   const workspace = await openWorkspace(flags)
-  const model = flags.model ?? workspace.config.config.model ?? (await askForModel(workspace, options))
+  const configured = flags.model ?? workspace.config.config.model
+  const model = configured ?? (await askForModel(workspace, options))
   const tackle = await openTackle(workspace, flags, { model, approvals: true, questions: true })
   try {
     const isStored = flags.session !== undefined || flags.continue
@@ -68,13 +69,21 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
     const { directory, home } = workspace
     return await show(options, {
       ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
-      welcome: [`Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`],
+      welcome: [
+        `Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`,
+        ...(configured === undefined && model === offline ? withoutModel : []),
+      ],
       status: { directory, command: workspace.config.config.status_line },
     })
   } finally {
     await tackle.close()
   }
 }
+
+const withoutModel = [
+  "No model is connected: a demo with simple rules answers.",
+  "To connect a model, leave with Ctrl+D and start tackle again.",
+]
 
 /** Asks for the first model. Ends the start screen first, because the questions need the terminal. */
 function askForModel(workspace: Workspace, { start }: InteractiveOptions): Promise<string> {
@@ -121,7 +130,7 @@ async function openPlain({
   if (!session && first === undefined) return undefined
   const opened = session ?? (await api.sessions.create(defaults))
   const info = await opened.info()
-  const view = createView({ format: "text" }, info)
+  const view = createView({ format: "text", takesPrompts: true }, info)
   const after = await opened.sequence()
   if (session) {
     view.continues(info)

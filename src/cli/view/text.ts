@@ -23,6 +23,8 @@ export interface TextViewOptions {
   worktree: string
   /** Whether to show only one line per call, without output, diffs or progress. */
   quiet: boolean
+  /** Whether the user sends the next prompt here, and need not know how to continue the session. */
+  takesPrompts?: boolean
 }
 
 const waiting = "waiting for the model"
@@ -276,7 +278,7 @@ export function createTextView(options: TextViewOptions): View {
         page.endText()
         modelDoes(undefined)
         if (begun) introduce(begun.agent)
-        page.note(summary(event, { isStored }).map(style.dim))
+        page.note(summary(event, { isHinted: isStored && !options.takesPrompts }).map(style.dim))
         return
     }
   }
@@ -320,10 +322,10 @@ function fillingText({ used, room }: EventOf<"context.filling">): string {
 }
 
 /**
- * Describes how a run ended, and its usage. If the session is stored, also says how to continue it. Reports an empty
+ * Describes how a run ended, and its usage. With `isHinted`, also says how to continue the session. Reports an empty
  * answer, because it would otherwise look like a defect.
  */
-function summary(event: EventOf<"run.completed">, { isStored = true } = {}): string[] {
+function summary(event: EventOf<"run.completed">, { isHinted }: { isHinted: boolean }): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
@@ -336,6 +338,6 @@ function summary(event: EventOf<"run.completed">, { isStored = true } = {}): str
     ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
     ...(hint === undefined ? [] : [hint]),
-    ...(isStored ? [asTyped(`continue with: tackle run -s ${sessionID} "…"`)] : []),
+    ...(isHinted ? [asTyped(`continue with: tackle run -s ${sessionID} "…"`)] : []),
   ]
 }
