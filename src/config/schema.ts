@@ -142,7 +142,7 @@ const ExperimentalSection = z.lazy(() =>
 const RetrySection = z.lazy(() =>
   z.strictObject({
     maxAttempts: count.optional().describe("Maximum attempts per request to a provider"),
-    maxDelaySeconds: z.number().positive().optional().describe("Maximum delay between attempts in seconds"),
+    maxDelaySeconds: z.number().positive().optional().describe("Longest delay in seconds that a provider may request before the next attempt"),
   }),
 )
 
