@@ -145,8 +145,8 @@ const unlisted = ["help", "interactive", "db", "worker", "completion"]
 const helpWidth = 80
 
 /**
- * Creates the program with the name and description of every command. Defines only the command in `args` completely or,
- * with `all`, every command. The examples are defined only if `args` request help.
+ * Creates the program with the name and description of every command. Defines the arguments and options only of the
+ * command in `args` or, with `all`, of every command. The examples are defined only if `args` request help.
  */
 export async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")

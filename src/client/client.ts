@@ -46,7 +46,7 @@ export interface TackleClient extends TackleApi {
 
 /**
  * Creates a client for a server that was started with `tackle serve`. Does not connect until a method is called.
- * Methods reject with a {@link ClientError}, which has the same code as the library's error.
+ * Methods reject with a {@link ClientError}. An error that the server reports has the same code as in the library.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options

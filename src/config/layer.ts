@@ -38,7 +38,9 @@ export interface ConfigLayer {
   ignored: string[]
 }
 
-/** Parses, substitutes and checks one source. Throws `ConfigError` if the text cannot be parsed. */
+/**
+ * Parses one source, replaces the placeholders in it, and checks it. Throws `ConfigError` if the text cannot be parsed.
+ */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)

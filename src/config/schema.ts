@@ -142,7 +142,11 @@ const ExperimentalSection = z.lazy(() =>
 const RetrySection = z.lazy(() =>
   z.strictObject({
     maxAttempts: count.optional().describe("Maximum attempts per request to a provider"),
-    maxDelaySeconds: z.number().positive().optional().describe("Longest delay in seconds that a provider may request before the next attempt"),
+    maxDelaySeconds: z
+      .number()
+      .positive()
+      .optional()
+      .describe("Longest delay in seconds that a provider may request before the next attempt"),
   }),
 )
 
@@ -227,7 +231,7 @@ const sections = {
     ),
   formatter: () =>
     FormatterConfig.describe(
-      "Formatters that run after a file changes: true for the known formatters that the project configures, or formatters by name (default false)",
+      "Formatters that run after a file changes: true for all known formatters (some run only if the project has a settings file for them), or formatters by name (default false)",
     ),
   mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("Retries after provider errors"),

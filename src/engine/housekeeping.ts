@@ -102,8 +102,8 @@ export const noRetentionLimits: RetentionLimits = {
 const markName = "swept"
 
 /**
- * Removes the files that exceed the age or size limit from the data directory, except the outputs of sessions that are
- * in use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a
+ * Removes files of the data directory that exceed the age limit, and then the oldest outputs until all outputs together
+ * meet the size limit. Keeps the outputs of sessions that are in use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a
  * file cannot be removed.
  */
 async function removeOldFiles(

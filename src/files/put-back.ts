@@ -172,7 +172,7 @@ interface FileNow extends FileVersion {
 interface Planning {
   direction: Direction
   contents: ContentStore
-  /** Paths of the files that the undo deletes. */
+  /** Paths of the files that the undo or redo deletes. */
   leaving: ReadonlySet<string>
 }
 

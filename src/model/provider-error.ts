@@ -147,7 +147,7 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
     case "auth":
       return report.status === 402 ? "Check your account balance." : keyRemedy(ref.providerID)
     case "context-overflow":
-      return "The conversation is too long for this model. Compact it, start a new session, or use a larger model."
+      return "The conversation is too long for this model. Compact it, start a new session, or use a model with a larger context window."
     case "network":
       if (certificate.test(report.systemCode ?? "")) {
         return "If your network has its own certificate authority, set NODE_EXTRA_CA_CERTS to the path of its certificate."

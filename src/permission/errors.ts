@@ -62,11 +62,11 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
     case "plugin":
       return `Not allowed: a plugin refused ${what}. ${next} tell the user what you need.`
     case "auto":
-      return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user that the approval is needed.`
+      return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without this action, or tell the user that the approval is needed.`
     case "client":
-      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without it, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without this action, or tell the user which rule would allow it.`
     case "no-terminal":
-      return `Refused: ${what} needs the user's approval, but no user is available here. Continue without it, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but no user is available here. Continue without this action, or tell the user which rule would allow it.`
   }
 }
 

@@ -36,7 +36,10 @@ export interface Scope {
   guarded?: readonly string[]
   /** The sandbox of the commands. Undefined if commands run without a sandbox. */
   sandbox?: ScopeSandbox
-  /** The `PATH` of the commands. A program inside the worktree is not trusted by its name. */
+  /**
+   * The `PATH` with which commands run. If a command's name leads to a program inside the worktree, rules for the name
+   * do not apply to this program.
+   */
   searchPath?: string
 }
 

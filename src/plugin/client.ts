@@ -59,7 +59,7 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
       const auth = StoredAuth.safeParse(isRecord(input) ? input.body : undefined)
       if (!auth.success)
         throw new UsageError("auth.set requires { path: { id }, body } with a key or tokens.")
-      await host.saveAuth(idIn(input, "The provider is missing: { path: { id } }."), auth.data)
+      await host.saveAuth(idIn(input, "auth.set requires the provider's id as { path: { id } }."), auth.data)
       return true
     },
     "config.get": async () => host.config(),
@@ -98,7 +98,7 @@ function fieldsOf(input: unknown): Record<string, unknown> {
 
 function sessionOf(input: unknown): string {
   if (isRecord(input) && typeof input.sessionID === "string") return input.sessionID
-  return idIn(input, "The session is missing: { path: { id } } or { sessionID }.")
+  return idIn(input, "The call requires the session's id as { path: { id } } or { sessionID }.")
 }
 
 function idIn(input: unknown, missing: string): string {

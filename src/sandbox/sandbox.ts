@@ -93,7 +93,11 @@ export function openSandbox(options: SandboxOptions): Sandbox {
       }
     }
     const limited = kind === "bubblewrap" && means.socat === undefined
-    return { works: true, kind, limitation: limited ? "install socat to allow individual hosts" : undefined }
+    return {
+      works: true,
+      kind,
+      limitation: limited ? "install socat to allow network access to individual hosts" : undefined,
+    }
   }
 
   async function confine(command: Command, bounds: Bounds): Promise<ConfinedCommand> {

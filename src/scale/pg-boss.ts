@@ -187,7 +187,7 @@ const queryOf =
 
 const channelOf = (schema: string) => `${schema}_new`
 
-/** Takes and ends jobs in batches, so that many short jobs need few transactions. */
+/** Creates a worker that takes and ends jobs in batches, so that many short jobs need few transactions. */
 function createWorker({
   boss,
   lasting,

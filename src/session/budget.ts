@@ -30,9 +30,9 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
   if (maxTokens !== undefined && countTokens(used) >= maxTokens)
-    return stopped(`it used up its limit of ${maxTokens} tokens (--max-tokens)`)
+    return stopped(`it reached its limit of ${maxTokens} tokens (--max-tokens)`)
   if (maxCost !== undefined && used.cost >= maxCost)
-    return stopped(`it used up its limit of $${maxCost} (--max-cost)`)
+    return stopped(`it reached its limit of $${maxCost} (--max-cost)`)
   return undefined
 }
 

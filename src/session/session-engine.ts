@@ -61,7 +61,10 @@ export interface SessionEngine extends Engine {
   subagents: SubagentServices
   /** Returns the reasons why tools cannot work for this agent and session, by tool id. */
   unavailableTools(agent: Agent, session?: Session): Readonly<Record<string, string>>
-  /** Returns the path of the session's plan file, or undefined without plan mode. */
+  /**
+   * Returns the path of the session's plan file. Returns undefined if plan mode is off or the session belongs to a
+   * subagent.
+   */
   planFile(session: Session): string | undefined
   /** Returns the agent with this name. Throws `UsageError` if no such agent exists. */
   agent(name: string): Agent

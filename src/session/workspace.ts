@@ -173,7 +173,7 @@ function usableRecipe({ id, directory, workspace }: Session): Recipe {
   const git = workspace?.git
   if (!workspace || !git)
     throw new WorkspaceError(
-      `Session ${id} works in ${where}, which is not on this machine and cannot be rebuilt: no commit of a git remote was recorded. Continue the session on the other machine.`,
+      `Session ${id} works in ${where}. This directory does not exist here and cannot be rebuilt, because no commit of a git remote was recorded. Restore the directory, or continue the session on a machine that has it.`,
     )
   const remote = shareableRemote(git.remote)
   if (remote === undefined || !/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(git.commit))

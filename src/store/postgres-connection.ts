@@ -60,7 +60,7 @@ export async function openPostgresConnection(options: ConnectionOptions): Promis
     assertKnownVersion(version, options)
     if (version < postgresMigrations.length)
       throw new StoreError(
-        `${version === 0 ? "Tackle's tables are missing" : "Tackle's tables are too old"} in ${describe(options)}. ` +
+        `Tackle's tables in ${describe(options)} are ${version === 0 ? "missing" : "too old"}. ` +
           "Run `tackle db migrate --database URL`, then try again.",
       )
     return connection

@@ -226,17 +226,17 @@ function guarded<T>(path: string, work: () => T): T {
 
 /** Explanations of SQLite's primary result codes for the user, each with the next step. */
 const meanings: Record<number, string> = {
-  1: "has missing or wrong tables. Move it away (keep it, because some data may be recoverable) and start again.",
+  1: "has missing or wrong tables. Move it to another directory (keep it, because some data may be recoverable), then restart Tackle to create a new database.",
   3: "cannot be accessed. Check the permissions of the file and its directory.",
   5: "is locked by another process. Wait until that process finishes, or end it, then try again.",
   6: "is locked by another process. Wait until that process finishes, or end it, then try again.",
   8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
   10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
-  11: "is damaged. Move it away (keep it, because some data may be recoverable) and start again; a new database is created.",
+  11: "is damaged. Move it to another directory (keep it, because some data may be recoverable), then restart Tackle to create a new database.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another directory.",
   19: "refused a change, because the session or message of the change is not stored.",
-  26: "is not a database. Move it away and start again; a new database is created.",
+  26: "is not a database. Move it to another directory, then restart Tackle to create a new database.",
 }
 
 const busy = 5

@@ -10,7 +10,7 @@ export interface TenantLimits {
   tokensPerDay?: number
   /** Maximum cost per day (UTC) in US dollars, at the prices in the config. */
   costPerDay?: number
-  /** Maximum number of inputs that wait in all sessions. Further inputs are refused. */
+  /** Maximum number of pending inputs, counted across all sessions of the tenant. Further inputs are refused. */
   queued?: number
 }
 

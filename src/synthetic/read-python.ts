@@ -57,7 +57,7 @@ export function* endsLine(context: ReadContext): Reading<boolean> {
   return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
 }
 
-/** Returns true if only marks follow up to the end of the line. Does not move the position. */
+/** Returns true if the rest of the line contains only marks. Does not move the position. */
 function* onlyMarks({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   let next = "<"

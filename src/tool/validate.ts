@@ -1,5 +1,6 @@
 import type * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
+import { counted } from "../util/words.ts"
 import type { Definition } from "./definition.ts"
 
 /** Thrown if the arguments do not match the tool's schema. The message is for the model. */
@@ -94,7 +95,7 @@ const shownLength = 60
 function describeValue(value: unknown): string {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
-  if (Array.isArray(value)) return `an array of ${value.length} items`
+  if (Array.isArray(value)) return `an array of ${counted(value.length, "item")}`
   if (typeof value === "object") return "an object"
   const text = typeof value === "string" ? JSON.stringify(value) : String(value)
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text

@@ -230,7 +230,7 @@ test("ends a subagent and its work on an interrupt", async () => {
 
 test.each<[string, Partial<TackleOptions["limits"]>, RegExp]>([
   ["steps", { subagent: { steps: 2 } }, /limit of 2 steps/],
-  ["tokens", { subagent: { tokens: 10 } }, /used up its limit of 10 tokens/],
+  ["tokens", { subagent: { tokens: 10 } }, /reached its limit of 10 tokens/],
 ])("a budget of %s ends a task with its partial result", async (_, limits, reason) => {
   const script = scriptFor({
     go: [{ calls: [task("long")] }, { text: "Done." }],

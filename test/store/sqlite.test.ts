@@ -168,7 +168,7 @@ describe("an unusable file stays unchanged", () => {
     const before = readFileSync(path)
     const message = await failure(openSqliteStore(path))
     expect(message).toContain(path)
-    expect(message).toMatch(/is not a database.*Move it away/)
+    expect(message).toMatch(/is not a database.*Move it to another directory/)
     expect(readFileSync(path)).toEqual(before)
   })
 
@@ -182,7 +182,7 @@ describe("an unusable file stays unchanged", () => {
     const message = await failure(openSqliteStore(path))
     expect(message).toContain(path)
     expect(message).toMatch(/damaged|lacks/)
-    expect(message).toContain("Move it away")
+    expect(message).toContain("Move it to another directory")
     expect(readFileSync(path)).toEqual(bytes)
   })
 

@@ -29,7 +29,7 @@ export interface TextViewOptions {
 
 const waiting = "waiting for the model"
 
-/** Time in ms after which the start of the engine is shown. */
+/** Delay in ms before the view shows that the engine is starting. */
 const startMs = 200
 
 /** Minimum time in ms between two reports of a call's progress in a log. */

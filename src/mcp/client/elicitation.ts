@@ -7,6 +7,7 @@ import * as z from "zod"
 import type { Question } from "../../schema/question.ts"
 import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
 import { own } from "../../util/json.ts"
+import { counted } from "../../util/words.ts"
 
 /** Maximum number of times that the user is asked for valid answers. */
 const maxAttempts = 3
@@ -252,9 +253,9 @@ function textKind(schema: TextSchema): FieldKind {
     hint: known?.name,
     read([answer = ""]) {
       if (known && !known.check.safeParse(answer).success) return { problem: `enter ${known.name}` }
-      if (answer.length < minLength) return { problem: `enter at least ${minLength} characters` }
+      if (answer.length < minLength) return { problem: `enter at least ${counted(minLength, "character")}` }
       return answer.length > maxLength
-        ? { problem: `enter at most ${maxLength} characters` }
+        ? { problem: `enter at most ${counted(maxLength, "character")}` }
         : { value: answer }
     },
   }

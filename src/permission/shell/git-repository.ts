@@ -37,7 +37,7 @@ function assertReadError(error: unknown): void {
 function problemIn(directory: string, use: GitUse): string | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const gitDirectory = findGitDirectory(root)
-    if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
+    if (gitDirectory === "unclear") return `${join(root, ".git")} is not a valid repository or cannot be read`
     if (gitDirectory !== undefined) {
       if (use !== "confined" && entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (

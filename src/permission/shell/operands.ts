@@ -40,8 +40,8 @@ export function takesText(name: string): boolean {
 }
 
 /**
- * Returns the words that may name files. If all options are known, these words are the operands, without the pattern of
- * a program such as `grep`. Otherwise, all words may name files.
+ * Returns the words that may name files. For a program that only reads its operands, and if all options are known, these
+ * are the operands, without the pattern of a program such as `grep`. Otherwise, all words may name files.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)

@@ -176,7 +176,7 @@ function fromFd(words: readonly Word[]): Inner[] {
     return [{ ...argv([...inner, unknownWord("…")]), moved: false }]
   }
   const attached = words.find((word) => /^(?:-[A-Za-z]*[xX].|--exec)/.test(word.text))
-  return attached ? [uncertainty(`the option ${attached.text} of fd is unknown`)] : []
+  return attached ? [uncertainty(`the command in fd's option ${attached.text} cannot be checked`)] : []
 }
 
 /**

@@ -126,8 +126,8 @@ export function matchError(
     case "disputed":
       return new EditError(
         "disputed",
-        `oldString was found in ${title} at line ${match.line}, but because of its escapes, or blank lines at its ` +
-          "beginning or end, it is unclear what newString should be. Nothing was changed. Copy the text exactly.",
+        `oldString was found in ${title} at line ${match.line}, but its escape sequences, or blank lines at its ` +
+          "beginning or end, leave unclear what newString should be. Nothing was changed. Copy the text exactly.",
       )
   }
 }
@@ -139,7 +139,8 @@ function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: stri
   }
   if (match.nearest)
     parts.push(`The nearest text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
-  parts.push("Read that part of the file again and copy the text exactly, without line numbers.")
+  const where = match.nearest ? "that part of the file" : "the file"
+  parts.push(`Read ${where} again and copy the text exactly, without line numbers.`)
   return parts.join(match.nearest ? "\n" : " ")
 }
 

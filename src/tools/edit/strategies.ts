@@ -189,7 +189,7 @@ function findBlocks(file: SearchedFile, { oldString, decorations }: Reading): Sp
   return [...all.values()].sort((a, b) => a.start - b.start)
 }
 
-/** Returns true if at least half of the lines are equal. */
+/** Returns true if at least half of the lines of `wanted` equal the lines of `texts` from index `start` on. */
 function sharesLines(texts: readonly string[], start: number, wanted: readonly string[]): boolean {
   let shared = 0
   for (const [index, text] of wanted.entries()) if (texts[start + index] === text) shared += 1
