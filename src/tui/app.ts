@@ -413,7 +413,7 @@ export function createApp(options: AppOptions): App {
   }
 
   function renderActivity(width: number): string[] {
-    if (state?.error && !state.isRunning)
+    if (state?.error && !state.isRunning && state.error.message !== lastMessageError())
       return [...wrap(theme.error(`✗ ${visible(state.error.message)}`), width)]
     if (state?.isRunning && !cards.active) {
       const text = `working · ${durationText(Date.now() - startedAt)} · esc interrupts`
@@ -431,6 +431,12 @@ export function createApp(options: AppOptions): App {
       interrupted: "Interrupted.",
     }
     return [clip(theme.warning(ends[lastRun.status]), width)]
+  }
+
+  /** Returns the error that the conversation shows at its end. */
+  function lastMessageError(): string | undefined {
+    const last = state?.messages.at(-1)?.message
+    return last?.role === "assistant" ? last.error?.message : undefined
   }
 
   function renderTodoList(width: number): string[] {
