@@ -226,7 +226,7 @@ function eventsOf(
     void own.return?.()
   }
   void (async () => {
-    const present = await tackle.store.sequence(handle.id).catch(() => 0)
+    const present = await tackle.store.sequence(handle.id)
     const limit = maxWaiting + Math.max(0, present - options.after)
     for await (const event of own) {
       channel.push(event)
@@ -237,7 +237,10 @@ function eventsOf(
     }
     unsubscribe()
     channel.end()
-  })()
+  })().catch((error: unknown) => {
+    unsubscribe()
+    channel.fail(error)
+  })
   return channel
 }
 

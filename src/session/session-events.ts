@@ -93,7 +93,8 @@ export interface FollowedStore {
  * - all events as they happen, including changes by other engines.
  *
  * Events with a sequence number are in order, without a gap. The text so far is sent again after each change by another
- * engine. If this engine deletes the session, the last event is `session.deleted`.
+ * engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if the store
+ * cannot be read. The reader can then follow the session again, starting after the last number.
  */
 export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,
@@ -229,9 +230,9 @@ export function streamSessionEvents(
         // Otherwise, a part could appear to be streaming after its complete state was sent.
         await parts.announced()
       }
-    } catch {
-      // The store is closed, and so is the engine.
-      end()
+    } catch (error) {
+      stop()
+      channel.fail(error)
     }
     reading = false
     takeLive()
@@ -240,7 +241,7 @@ export function streamSessionEvents(
 
   async function begin(): Promise<void> {
     reading = true
-    const present = await store.sequence(sessionID).catch(() => 0)
+    const present = await store.sequence(sessionID)
     if (last > present) return finish({ type: "reset", sessionID, seq: present, reason: "unknown" })
     if (after === undefined) last = present
     await catchUp({ isFirst: true })
@@ -250,7 +251,10 @@ export function streamSessionEvents(
     end()
     return channel
   }
-  void begin()
+  begin().catch((error: unknown) => {
+    stop()
+    channel.fail(error)
+  })
   // Requests that are already waiting come after the stored changes.
   unsubscribeRequests = otherRequests?.subscribe((event) => {
     if (event.sessionID === sessionID) take(event)

@@ -4,6 +4,8 @@ export interface Channel<T> extends AsyncIterableIterator<T> {
   push(value: T): void
   /** Ends the iteration after the queued values have been read. */
   end(): void
+  /** Like `end`, but the iteration then throws the error once. */
+  fail(error: unknown): void
   /** Removes and returns the values that have not been read yet. */
   drain(): T[]
   /** Number of values that have not been read yet. */
@@ -16,6 +18,8 @@ export function createChannel<T>(onLeave: () => void): Channel<T> {
   /** Callbacks that resume reads that wait for a value. */
   const waiting: (() => void)[] = []
   let ended = false
+  /** Throws the error of `fail`. */
+  let rethrow: (() => never) | undefined
 
   function wakeAll(): void {
     for (const wake of waiting.splice(0)) wake()
@@ -28,6 +32,14 @@ export function createChannel<T>(onLeave: () => void): Channel<T> {
       wakeAll()
     },
     end() {
+      ended = true
+      wakeAll()
+    },
+    fail(error) {
+      if (ended) return
+      rethrow = () => {
+        throw error
+      }
       ended = true
       wakeAll()
     },
@@ -49,7 +61,12 @@ export function createChannel<T>(onLeave: () => void): Channel<T> {
           queue.shift()
           return { done: false, value: value as T }
         }
-        if (ended) return { done: true, value: undefined }
+        if (ended) {
+          const fails = rethrow
+          rethrow = undefined
+          fails?.()
+          return { done: true, value: undefined }
+        }
         const { promise, resolve } = Promise.withResolvers<void>()
         waiting.push(resolve)
         await promise

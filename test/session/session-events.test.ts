@@ -6,7 +6,7 @@ import type { Message } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import { type SessionEvent, streamSessionEvents } from "../../src/session/session-events.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Store } from "../../src/store/store.ts"
+import { type Store, StoreUnreachableError } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { aSession } from "../suites/records.ts"
@@ -264,3 +264,34 @@ test("reads again if the store changes while it is being read", async () => {
   }
   expect(titles).toEqual(["ses_1", "changed elsewhere"])
 })
+
+test.each(["sequence", "changes"] as const)(
+  "fails if the store cannot be read (%s), and continues later",
+  async (method) => {
+    const memory = createMemoryStore()
+    let works = false
+    const store: Store = {
+      ...memory,
+      async [method](...args: [string, number]): Promise<never> {
+        if (!works) throw new StoreUnreachableError("no answer", undefined)
+        return memory[method](...args) as never
+      },
+    }
+    await memory.commit([{ kind: "session", session: aSession("ses_1") }])
+    const parts = { streaming: () => [], announced: async () => {} }
+    let ended = 0
+    const onEnd = () => {
+      ended += 1
+    }
+    const open = () =>
+      streamSessionEvents({ store, bus: createBus(() => {}), parts, onEnd }, "ses_1", { after: 0 })
+    const failing = open()
+    await expect(failing.next()).rejects.toThrow("no answer")
+    expect(await failing.next()).toEqual({ done: true, value: undefined })
+    expect(ended).toBe(1)
+    works = true
+    const stream = open()
+    expect((await stream.next()).value).toMatchObject({ type: "session.updated", seq: 1 })
+    await stream.return?.()
+  },
+)
