@@ -19,7 +19,7 @@ import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"
 import { needsNetwork } from "./shell/program-table.ts"
 
-/** A verdict with its checks and the policy that was applied. */
+/** A verdict with the judgement of each check, and the policy that was applied. */
 export interface DetailedVerdict extends Verdict {
   details: { check: Check; judgement: Judgement }[]
   /** The policy with `~` and `$HOME` expanded. Its rules have the same order as in the given policy. */
@@ -27,8 +27,9 @@ export interface DetailedVerdict extends Verdict {
 }
 
 /**
- * Splits a request into checks, judges each check and returns the strictest verdict. Accesses the file system only to
- * resolve links and to find the files that a command reads. Throws the system error if the worktree cannot be resolved.
+ * Splits a request into checks, judges each check and returns the strictest verdict. Reads the file system, for example
+ * to resolve links and to find the files that a command reads. Throws the system error if the worktree cannot be
+ * resolved.
  */
 export async function checkRequest(
   request: PermissionAsk,
@@ -70,7 +71,7 @@ async function expand(
 ): Promise<{ checks: Check[]; commands?: BashChecks["commands"] }> {
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // A request without patterns is judged with the pattern `*`, so that only a rule can allow it.
+  // A request without patterns is judged with the pattern `*`. Without any check, it would be allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
 
@@ -142,9 +143,9 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
 }
 
 /**
- * Adds the patterns that an "always" reply remembers: the `always` patterns of the request, or the pattern of the check
- * if the request has no `always` patterns. Protected files and repeated calls are never remembered, so they ask every
- * time.
+ * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. Without these, adds the
+ * pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are never
+ * remembered, so they ask every time.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check
@@ -172,14 +173,15 @@ function judgeCheck(check: Check, policy: Policy): Judgement {
   return own || onlyDenies || general ? { action: "allow" } : judgement
 }
 
-/** Returns the default rule for commands that run in a sandbox. */
+/** Returns the default rule that allows the confined checks of a permission. */
 function sandboxRule(permission: string): Rule {
   return { permission, pattern: "*", action: "allow", source: { file: "sandbox.allow" } }
 }
 
 /**
- * Marks the checks of actions whose effects the sandbox limits: commands that need no network and show no secrets of
- * the repository, and access to ordinary files inside the worktree.
+ * Marks the checks of actions whose effects the sandbox limits: access to ordinary files inside the worktree, and
+ * commands that show no secrets of the repository. If the network is closed, a command that needs the network is not
+ * marked.
  */
 function markConfined(
   checks: readonly Check[],
@@ -201,7 +203,8 @@ function markConfined(
 
 /**
  * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. Proposes the narrowest rule
- * for each check. Returns undefined if only a rule for the whole permission would allow one of the checks.
+ * for each check. Returns undefined if one of the checks can be allowed only by a rule for the whole permission, or by
+ * no rule.
  */
 export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
   const found = checks.map((check) => {

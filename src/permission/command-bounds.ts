@@ -162,7 +162,7 @@ function deniedLocations(
 }
 
 /**
- * Returns the directories from the worktree to a path, including the path itself if it is a directory. The sandbox
+ * Returns the directories between the worktree and a path, including the path itself if it is a directory. The sandbox
  * mounts each of them, because a mounted directory cannot be renamed, and a renamed directory would move a denied file
  * to a path that no rule denies.
  */
@@ -212,7 +212,9 @@ function entriesOf(listings: Listings): string[] {
   return [...listings].flatMap(([directory, names]) => names.map((name) => join(directory, name)))
 }
 
-/** Returns the existing absolute paths that rules name, either alone or followed by `/*` or `/**`. */
+/**
+ * Returns the existing absolute paths that rules name, either alone or followed by `/*` or `/**`, with links resolved.
+ */
 function namedRoots(policy: Policy, permission: string): string[] {
   const roots = allRules(policy)
     .filter((rule) => concerns(rule, permission))
@@ -235,7 +237,8 @@ function namedAndAllowed(
 
 /**
  * Returns the bounds of the repository for a command in which only git changes files. Git can write objects, references
- * and the index, but not the files that make git run a program.
+ * and the index, but not the files that make git run a program. Returns undefined if the path is not a git directory
+ * and does not name one.
  */
 function repositoryBounds(path: string): Pick<Bounds, "writable" | "readOnly" | "absent"> | undefined {
   const own = gitDirectory(path)
@@ -292,8 +295,8 @@ type Listings = ReadonlyMap<string, readonly string[]>
 /** Scans the files below a directory. Runs before each command. */
 export interface TreeScanner {
   /**
-   * Returns the protected paths and the directory listings below `root`. Scans the `first` directories before all other
-   * directories, because the number of scanned directories is limited.
+   * Returns the protected paths and the directory listings in `root` and in the `first` directories, at any depth.
+   * Scans the `first` directories first, because the number of scanned directories is limited.
    */
   scan(
     root: string,
@@ -306,8 +309,8 @@ export interface TreeScanner {
 }
 
 /**
- * Maximum number of directories to scan, upper levels first. Scanning a directory takes about 5 µs if it is unchanged
- * since the last scan, and 30 µs if it has changed.
+ * Maximum number of directories to scan. Upper levels are scanned first. Scanning a directory takes about 5 µs if it is
+ * unchanged since the last scan, and 30 µs if it has changed.
  */
 const maxDirectories = 1_000
 

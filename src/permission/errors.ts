@@ -1,11 +1,11 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** A refused request, with the source and the reason of the refusal. */
+/** A refused request, with the source of and the reason for the refusal. */
 export interface Denial {
   /**
-   * Why the request was refused: `denied` by a rule, `rejected` by the user or a plugin, or `unanswered` because the
-   * user was not asked.
+   * Why the request was refused: `denied` by a rule, `rejected` by the user or a plugin, or `unanswered` because no
+   * user answered it.
    */
   kind: "denied" | "rejected" | "unanswered"
   permission: string

@@ -13,7 +13,10 @@ export interface ExplainedRule {
   line?: number
 }
 
-/** One check and its verdict. `rule` is undefined if no rule matched or the file belongs to the session. */
+/**
+ * One check and its verdict. `rule` is undefined if no rule decided, for example because the file belongs to the
+ * session.
+ */
 export interface ExplainedCheck {
   permission: string
   pattern: string
@@ -28,7 +31,8 @@ export interface ExplainedCheck {
 }
 
 /**
- * One command of a command text. For permissions other than `bash`, one pattern of the request, with an empty `argv`.
+ * One command of a command text. For permissions other than `bash` and `sandbox_escape`, one pattern of the request,
+ * with an empty `argv`.
  */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
@@ -103,7 +107,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
 
 /**
  * Returns the rules that decided on the given checks of a verdict, without duplicates. `given` is the policy before its
- * patterns were expanded. For a check that no rule matches, returns the default rule, which asks.
+ * patterns were expanded. For a check that no rule decided, the result contains the default rule, which asks.
  */
 export function decidingRules(
   { details, policy }: DetailedVerdict,

@@ -336,7 +336,10 @@ function startOf(pattern: string, { worktree, realWorktree }: ResolvedScope): st
   return isInside(path, worktree) ? join(realWorktree, relative(worktree, path)) : path
 }
 
-/** Returns the entries of a directory. Returns an empty list for other paths and for an unreadable directory. */
+/**
+ * Returns the paths of the entries of a directory. Returns an empty list for other paths and for an unreadable
+ * directory.
+ */
 function entriesOf(directory: string): string[] {
   try {
     return lstatSync(directory).isDirectory()

@@ -220,8 +220,8 @@ export function partsOf({
 }
 
 /**
- * Returns the grants that an "always" reply creates. Throws `UsageError` if the request does not offer "always" or a
- * pattern is too wide.
+ * Returns the grants that an "always" reply creates. Throws `UsageError` if the request does not offer "always", the
+ * list of patterns is empty, or a pattern is too wide.
  */
 function grantsOf(
   { scope, patterns }: Extract<PermissionReply, { reply: "always" }>,

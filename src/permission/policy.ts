@@ -29,7 +29,7 @@ export interface Policy {
   bound?: Policy
 }
 
-/** The verdict of the rules. If no rule matches, `rule` is undefined and the action is `ask`. */
+/** The verdict of the rules. `rule` is the deciding rule. It is undefined if no rule decided. */
 export interface Judgement {
   action: Action
   rule?: Rule
@@ -72,10 +72,11 @@ export interface JudgeOptions {
 
 /**
  * Returns the verdict on one text. `forms` lists the spellings of the text, such as a relative and an absolute path. A
- * rule matches if it matches one of the spellings. A deny of the user layer is final. A grant cannot override a deny.
+ * rule matches if it matches one of the spellings. If no rule matches, the verdict is `ask`. A deny of the user layer
+ * is final. A grant cannot override a deny.
  *
  * If the permission has a second name, a rule for only one of the names overrules rules for both names, such as rules
- * for `*`. If rules for both names match, the stricter rule applies.
+ * for `*`. If each name has its own matching rule, the stricter rule applies.
  */
 export function judge(
   policy: Policy,
@@ -130,7 +131,10 @@ function judgeAlone(
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
-/** Lists every rule that matches one of the spellings, including overruled rules. The lowest layer comes first. */
+/**
+ * Lists every rule of the layers and the ceiling that matches one of the spellings, including overruled rules. The
+ * lowest layer comes first. Does not list the rules of `bound`.
+ */
 export function matchingRules(
   policy: Policy,
   permission: string,
@@ -246,7 +250,7 @@ export function isStricter(a: Action, b: Action): boolean {
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 
-/** A text that matches only patterns that consist of wildcards. */
+/** A text that only patterns made of wildcards match. */
 export const wildcardProbe = "\u0000".repeat(16)
 
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])

@@ -131,8 +131,8 @@ const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entr
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
 /**
- * Returns true for all protected files, and false for nearly all other files. This fast test avoids most of the slower
- * searches.
+ * Returns true for every file that {@link protectedNames} lists, and false for nearly all other files. This fast test
+ * avoids most of the slower searches.
  */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
@@ -188,8 +188,8 @@ function homeProtection(name: string): Protection {
 }
 
 /**
- * Paths of secrets, relative to the home directory. The sandbox hides these files. The `read` tool asks before it
- * reads them, unless a rule names them.
+ * Paths of secrets, relative to the home directory. The sandbox hides these files. Reading or changing them requires
+ * permission, unless a rule names and allows them.
  */
 const homeSecretNames = [
   ...words(`

@@ -31,7 +31,7 @@ export interface Scope {
   own: readonly string[]
   /**
    * The user's config directories and the data directory of the engine. Changing them requires permission, unless a
-   * rule names them.
+   * rule names and allows them.
    */
   guarded?: readonly string[]
   /** The sandbox of the commands. Undefined if commands run without a sandbox. */
@@ -103,6 +103,6 @@ export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | 
 export interface Verdict {
   action: Action
   checks: JudgedCheck[]
-  /** All commands of the text. Only for `bash`. */
+  /** All commands of the text. Only for `bash` and `sandbox_escape`. */
   commands?: JudgedCommand[]
 }

@@ -143,8 +143,8 @@ export function hashDependencies(
 }
 
 /**
- * Returns the sorted names of the dependencies. Includes optional dependencies, because Node loads them if they are
- * installed.
+ * Returns the sorted names of the dependencies. Includes optional and peer dependencies, because Node loads them if
+ * they are installed.
  */
 function dependenciesOf(directory: string): string[] {
   const manifest = readManifest(directory)

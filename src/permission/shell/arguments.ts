@@ -36,15 +36,16 @@ export interface GivenOption {
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first option that is not in the table. The arguments after this option are still read. */
+  /** The first word that cannot be read completely, for example because its option is not in the table. */
   unknown?: Word
   /** The option after which all arguments belong to a module, followed by these arguments. */
   stopped?: readonly Word[]
 }
 
 /**
- * Splits arguments into options and operands. Options that a rule must name are recognized even if they are
- * abbreviated, misspelled or bundled with unknown letters. Other options are recognized only by their exact names.
+ * Splits arguments into options and operands. Options that can run code or determine what is written are recognized
+ * even if they are abbreviated, spelled differently or bundled with unknown letters. Other options are recognized only
+ * by their exact names.
  */
 export function readArguments(words: readonly Word[], program: Program): Arguments {
   const table = tableOf(program)
@@ -106,7 +107,7 @@ interface KnownOption {
 
 interface OptionTable {
   byName: ReadonlyMap<string, KnownOption>
-  /** Options that are also recognized in abbreviated or misspelled form. */
+  /** Options that are also recognized if they are abbreviated or spelled differently. */
   risky: readonly KnownOption[]
   harmless: ReadonlySet<string>
 }
@@ -185,7 +186,7 @@ interface OptionWords {
 interface ReadOption {
   options: GivenOption[]
   unknown?: boolean
-  /** Number of words that follow the bundle and are values of its options. */
+  /** Number of following words that are values of these options. */
   taken?: number
 }
 
@@ -200,7 +201,7 @@ function readOption(given: OptionWords): ReadOption {
 
 /**
  * Returns the option that a whole word names. Most options must be written with their exact name, but a risky option is
- * recognized in any spelling.
+ * also recognized in other spellings.
  */
 function findWhole(text: string, table: OptionTable, style: WordStyle): KnownOption | undefined {
   const written = text.split("=", 1)[0] ?? text

@@ -47,7 +47,7 @@ export interface BashRequest {
   policy: Policy
   /** Absolute path of the home directory, to which `~` expands. */
   home: string
-  /** The sandbox in which the text runs. Undefined if there is no working sandbox. */
+  /** The sandbox in which the text runs if the sandbox works. Undefined if the text runs without a sandbox. */
   sandbox: ScopeSandbox | undefined
 }
 
@@ -223,7 +223,10 @@ function withRemember(check: Check): Check {
     : check
 }
 
-/** Returns one check for the whole text if the text cannot be parsed completely or contains no command. */
+/**
+ * Returns one check for the whole text if the text cannot be parsed completely, or contains no command and opens no
+ * file.
+ */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
   if (isUnderstood(plan)) return plan.commands.length + plan.files.length > 0 ? [] : [check]

@@ -14,7 +14,10 @@ import type { Word } from "./words.ts"
 /** The scope of a request with the search path of its commands. */
 export interface CommandScope extends ResolvedScope {
   home: string
-  /** Directories of `PATH`, in order. Empty if all of them are absolute paths outside the worktree. */
+  /**
+   * Directories of `PATH`, in order. Empty if `PATH` is unknown, or if all of them are absolute paths outside the
+   * worktree.
+   */
   programDirectories: readonly string[]
 }
 
@@ -52,14 +55,14 @@ export interface CommandForms {
   forms: string[]
   options: JudgeOptions
   /**
-   * Whether the command is called by a plain name or from a system directory. Otherwise, a rule for the name does not
-   * apply to the program.
+   * Whether the command is called from a system directory, or by a plain name that does not resolve to a file in the
+   * worktree. Otherwise, a rule for the name does not apply to the program.
    */
   genuine: boolean
   reason?: string
 }
 
-/** Directories whose programs are trusted by name. */
+/** Directories whose programs are identified by their file names. */
 const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 
 /** Returns the spellings of a planned command and the conditions under which a rule can allow it. */
@@ -160,7 +163,7 @@ function straighten(text: string): string {
   return text.includes("/") && !text.includes("://") ? normalize(text) : text
 }
 
-/** Returns true for a rule that matches everything. */
+/** Returns true for a rule whose pattern matches everything. */
 export function coversAll(rule: Rule): boolean {
   return wildcardCovers(rule.pattern, "*")
 }

@@ -27,8 +27,9 @@ import { literalWord, type Word } from "./words.ts"
 
 /**
  * Returns `read` checks for the directories that a command names. Used for commands that are not proved to only read.
- * For a program that reads whole directories, each file that needs permission is checked. For other programs, only the
- * files that a rule denies are checked. A missing directory is judged by the files that it may contain later.
+ * For a program that reads whole directories, the files that need permission are checked. For other programs, only the
+ * files that a rule denies are checked. At most ten files per directory are checked. A missing directory is judged by
+ * the files that it may contain later.
  */
 export async function directoryChecks(context: CommandContext): Promise<Check[]> {
   const { name, words, directories, scope, policy } = context
@@ -65,8 +66,9 @@ export async function directoryChecks(context: CommandContext): Promise<Check[]>
 }
 
 /**
- * Returns checks for the files, and for the files below the directories, that a read-only command reads. If `files` is
- * empty, the command reads its working directory. Returns undefined if the files are unknown.
+ * Returns checks for the files that need permission below the directories that a read-only command reads, at most ten
+ * per directory. `files` are the operands of the command. Without operands, the command reads its working directory.
+ * Returns undefined if the files are unknown.
  */
 export async function wholeReadChecks(
   { directories, scope, policy }: CommandContext,
@@ -115,7 +117,7 @@ function throughLinks(
   return [real, { ...reading, needsPermission }]
 }
 
-/** Returns the absolute paths that a word can mean. Returns undefined if too many files match a glob. */
+/** Returns the absolute paths that a word can mean. Returns undefined if the files that a glob matches are unknown. */
 async function pathsOf(
   word: Word,
   directories: readonly string[],
@@ -179,8 +181,7 @@ export function possibleCheck(
 }
 
 /**
- * Returns whether a path is a file or a directory. Returns undefined if the path does not exist or the text cannot be a
- * path.
+ * Returns whether a path is a file or a directory. Returns undefined if the path does not exist or cannot be resolved.
  */
 export function kindOf(path: string): "file" | "directory" | undefined {
   try {
@@ -192,8 +193,8 @@ export function kindOf(path: string): "file" | "directory" | undefined {
 }
 
 /**
- * Returns checks for the tracked files that git may show or change although a rule denies this access. The checks ask
- * even if a rule allows the command, because it is unknown which of the files git uses.
+ * Returns, for each directory, a check for a tracked file that git may show or change although a rule denies this
+ * access. The check asks even if a rule allows the command, because it is unknown which of the files git uses.
  */
 export function trackedFileChecks(
   access: "read" | "edit",

@@ -189,7 +189,10 @@ function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): 
  */
 const maxReincluded = 1_000
 
-/** Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree. */
+/**
+ * Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree, and for
+ * `.git/info/exclude`.
+ */
 export function unhiddenAbove(directory: string, worktree: string): string[] {
   const found: string[] = unhiddenIn(worktree, [".git/info/exclude"])
   for (let above = dirname(directory); isInside(above, worktree); above = dirname(above))
@@ -225,7 +228,7 @@ function readIgnoreFile(path: string): string {
   try {
     return readRegularFile(path, maxIgnoreBytes)?.toString("utf8") ?? ""
   } catch (error) {
-    // Another program may read different lines from a pipe, so any file may be re-included.
+    // The lines of a pipe or of a very large file are unknown, so any file may be re-included.
     if (error instanceof TackleError) return "!*\n"
     // An unreadable ignore file re-includes nothing.
     if (systemCode(error) === undefined) throw error

@@ -33,7 +33,7 @@ export async function commandFileChecks(context: CommandContext): Promise<Check[
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
-  // If all options are known, the script of the program is not one of the operands.
+  // If the operands are known, they do not include the script of the program.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : [...texts, ...filesInValues(name, words)]
   const found = await wordsChecks(considered, context)

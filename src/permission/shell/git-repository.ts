@@ -16,8 +16,8 @@ type GitUse = "reading" | "plain" | "writing" | "confined"
 
 /**
  * Returns the reason why git in this directory could run a program or show files of another repository. Returns
- * undefined if git can do neither. Submodules count as a problem, because they have their own configuration.
- * Configuration sections that are not known to be harmless also count as a problem. Reads the files of the repository
+ * undefined if git can do neither. Except for `confined`, submodules count as a problem, because they have their own
+ * configuration, and so do configuration sections that are not known to be harmless. Reads the files of the repository
  * instead of running git, which could itself run a program.
  */
 export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
@@ -54,7 +54,8 @@ function problemIn(directory: string, use: GitUse): string | undefined {
 }
 
 /**
- * Returns true if git runs no other program in any of the directories. Returns false if the directories are unknown.
+ * Returns true if none of the directories has a {@link repositoryProblem}. Returns false if the directories are
+ * unknown.
  */
 export function isPlainRepository(directories: readonly string[] | undefined, use: GitUse): boolean {
   return directories?.every((directory) => repositoryProblem(directory, use) === undefined) === true
@@ -62,7 +63,7 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 
 /**
  * Returns true if the configuration of the user or the system sets a directory for hooks, which run in every
- * repository. Follows included files.
+ * repository. Follows included files. Also returns true if a file cannot be read.
  */
 export function userHooks(): boolean {
   const home = homeDirectory()
@@ -108,7 +109,10 @@ function findRepository(directory: string): FoundRepository | undefined {
   }
 }
 
-/** Configuration sections that name no programs, or only programs that the hardened environment overrides. */
+/**
+ * Configuration sections that name no programs, or only programs that the hardened environment overrides, except in the
+ * keys below.
+ */
 const harmlessSections = new Set([
   "advice",
   // Aliases are harmless: git ignores an alias with the name of one of its own commands, and only git's own commands

@@ -40,8 +40,8 @@ export function takesText(name: string): boolean {
 }
 
 /**
- * Returns the words that may name files. For a program that only reads its operands, and if all options are known, these
- * are the operands, without the pattern of a program such as `grep`. Otherwise, all words may name files.
+ * Returns the words that may name files. For a program that only reads and whose options are all known to be harmless,
+ * these words are the operands, without the pattern of a program such as `grep`. Otherwise, all words may name files.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)
@@ -54,8 +54,8 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 }
 
 /**
- * Returns the files that a command may name in the values of options: in a value after bundled options, in a part of a
- * value, and in a value after the first operand.
+ * Returns the files that a command may name in the values of options: in a value that is attached to its option, in a
+ * part of a value, and in a value after the first operand.
  */
 export function filesInValues(name: string, words: readonly Word[]): Word[] {
   const program = findProgram(name)
@@ -95,10 +95,7 @@ export function isKnown({ options, unknown }: Arguments): boolean {
   return unknown === undefined && options.every(({ role }) => role === "harmless")
 }
 
-/**
- * Returns true if every operand is a file, because an option provides the pattern or because the program needs no
- * pattern.
- */
+/** Returns true if every operand is a file, because an option provides the pattern or makes it unnecessary. */
 export function givesPattern({ options }: Arguments): boolean {
   return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
 }
@@ -142,7 +139,8 @@ export function isNameFilter(option: string): boolean {
 
 /**
  * Returns a filter for the names that `--include` and `--exclude` select. The last matching option decides. A name that
- * no option matches is selected unless the first option is `--include`. An exclusion with a path is ignored.
+ * no option matches is selected unless the first option is `--include`. If a glob contains a slash, bracket, brace,
+ * backslash or blank, an exclusion is ignored, and an inclusion selects every name.
  */
 function nameFilter(options: readonly GivenOption[]): ((name: string) => boolean) | undefined {
   const filters = options.flatMap(({ name, value }) => {
@@ -420,8 +418,8 @@ function argumentsOf({ stopsAtOperand }: Program, words: readonly Word[]): reado
 }
 
 /**
- * Returns the words and marks them as uncertain. Omits words that an option excludes, such as `dist` in
- * `--ignore-pattern dist`.
+ * Returns the words and marks them as uncertain. Omits words that are known only at run time, and words that an option
+ * excludes, such as `dist` in `--ignore-pattern dist`.
  */
 function uncertainWords(words: readonly Word[]): WrittenWord[] {
   return words.flatMap((word, index) => {

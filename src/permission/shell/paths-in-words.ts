@@ -8,7 +8,10 @@ import { listDirectory, withoutSpan } from "./directory-files.ts"
 import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
-/** Returns the word, and the parts of the word that may be a path, such as the value of an option. */
+/**
+ * Returns the word, unless it is an option, and the parts of the word that may be a path, such as the value of an
+ * option.
+ */
 export function candidates(word: Word, home: string): string[] {
   const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
   if (text === "" || text === "-" || text === "--") return []
@@ -118,9 +121,9 @@ const maxMatches = 300
 
 /**
  * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
- * absolute. Returns undefined if too many files match, if the limit for listed entries of the request is reached, or if
- * the shell would split or expand a matching name. A bracket expression matches any text. As in a shell, `*` does not
- * match hidden files. `**` matches directories at any depth, because some shells expand it.
+ * absolute. Returns undefined if the pattern is too long, if too many files match, if the limit for listed entries of
+ * the request is reached, or if the shell would split or expand a matching name. A bracket expression matches any text.
+ * As in a shell, `*` does not match hidden files. `**` matches directories at any depth, because some shells expand it.
  */
 export async function globFiles(
   pattern: string,

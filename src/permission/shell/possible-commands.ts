@@ -9,9 +9,9 @@ const maxForms = 8_000
 const maxWords = 24
 
 /**
- * Returns every possible command in text that cannot be parsed. Splits the text at operators, removes quotes, and lets
- * a command start at each word. Only deny rules are matched against the results, because some of the results are not
- * commands.
+ * Returns the possible commands in text that cannot be parsed, up to a limit. Splits the text at operators, removes
+ * quotes, and lets a command start at each word. Only deny rules are matched against the results, because some of the
+ * results are not commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()
@@ -34,7 +34,7 @@ export function crudeForms(text: string): string[] {
 /**
  * Returns every possible command in text that may be code in any language. Also finds the words of a list (`["git",
  * "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules are matched against the
- * results. Returns undefined if the text is too long to be searched completely.
+ * results. Returns undefined if the text is too long or contains too many possible commands to be searched completely.
  */
 export function codeForms(text: string): string[] | undefined {
   if (text.length > maxCodeLength) return undefined
@@ -69,7 +69,7 @@ export function possibleCommands(words: readonly Word[]): string[] {
   ]
 }
 
-/** Returns texts that may contain a command: the words, and the possible values of short options at their start. */
+/** Returns texts that may contain a command: the text, and the possible values of short options at its start. */
 function withoutLetters(text: string): string[] {
   if (!/[\s;&|]/.test(text)) return []
   const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0
@@ -79,7 +79,10 @@ function withoutLetters(text: string): string[] {
 /** Maximum number of letters of short options before a command. */
 const maxLetters = 8
 
-/** Returns every suffix of the words. An unknown wrapper may run one of these suffixes as a command. */
+/**
+ * Returns the suffixes that start at one of the first {@link maxWrapperWords} words. An unknown wrapper may run one of
+ * these suffixes as a command.
+ */
 export function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
   for (let from = 0; from < Math.min(words.length, maxWrapperWords); from++) {

@@ -125,7 +125,7 @@ function foundFiles(command: PlannedCommand): ListedFiles | undefined {
 }
 
 /**
- * Substitutes `-print` for each command that `find` runs, because the plan lists these commands separately. Keeps
+ * Substitutes `-print` for each `-exec` command of `find`, because the plan lists these commands separately. Keeps
  * commands to which `find` passes no files.
  */
 function withoutCommands(words: readonly Word[]): Word[] {
@@ -296,7 +296,10 @@ function startsPlain({ text, base }: Word): boolean {
   return base !== undefined || /^(?:[\w./~]|--[a-z-]+=)/.test(text)
 }
 
-/** Returns true if no wrapper of a command adds words to the command. */
+/**
+ * Returns true for a transparent wrapper that adds no words to its inner command, if the same is true of its own
+ * wrappers.
+ */
 function isPlainWrapper({ argv: [program], transparent, wrapper }: PlannedCommand): boolean {
   const wraps = findProgram(program?.text ?? "")?.wraps
   const isPlain = transparent === true && typeof wraps === "object" && !wraps.appends

@@ -5,8 +5,9 @@ import { findProgram, findSubcommand, findVersioned } from "./program-table.ts"
 import { harmlessDevice, inputName, type Word } from "./words.ts"
 
 /**
- * Returns one group of names for every option that runs a program or writes a named file, in any spelling. To allow the
- * command, a rule must contain a name of each group. Only `*` can allow a group without names.
+ * Returns one group of names for every risk of a command: an option, operand, script, subcommand or module that can run
+ * a program or code, or write a file that the command names, and `-` for input that runs as code. To allow the command,
+ * a rule must contain a name of each group. Only `*` can allow a group without names.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)

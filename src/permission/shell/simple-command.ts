@@ -91,8 +91,8 @@ function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | un
 }
 
 /**
- * Adds a command such as `export`, `declare` or `unset` to the plan. Deny rules match its words. The effects of the
- * command are too broad for a narrow allow rule.
+ * Adds a command such as `export`, `declare` or `unset` to the plan. Deny rules match its words. An allow rule must be
+ * `*`, or for `export` name each operand.
  */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {

@@ -154,7 +154,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     if (body?.type !== "do_group") return notUnderstood(node, at)
     const exit = eachValue({ body, name, values: loopValues(walk, rest), at })
     if (exit) {
-      // Adds the commands that print the values.
+      // Adds the commands in the words of the values.
       for (const value of rest) walk.readWord(value, at)
       return exit
     }
@@ -169,7 +169,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
 
   /**
    * Analyzes the body of a loop once for each value of its variable, and keeps only one of several equal commands.
-   * Returns undefined and adds nothing if the values are unknown or the body may change the variable.
+   * Returns undefined and adds nothing if the values are unknown, or if the body may change variables or cannot be
+   * analyzed.
    */
   function eachValue(loop: {
     body: ShellNode
