@@ -10,9 +10,9 @@ import { keyVariables, storageKeyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Returns the environment variables that programs receive. These are the variables of this process, without Tackle's
- * own settings and without the keys of providers, search services and the storage of file contents. Variables named in
- * the option `passEnvironment` are always included.
+ * Returns the environment variables that programs receive. These are the variables in `environment`, without Tackle's
+ * own settings (`TACKLE_…`) and without the keys of providers, search services and the storage of file contents. Keys
+ * that the option `passEnvironment` names are included.
  */
 export function commandVariables(
   options: TackleOptions,

@@ -67,7 +67,7 @@ export function dataPaths(directory: string): DataPaths {
   }
 }
 
-/** Returns the directories that sandboxed commands may read: full outputs, plans and programs. */
+/** Returns the directories in the data directory that sandboxed commands may read: full outputs, plans and programs. */
 export function readableDataPaths({ outputs, plans, programs }: DataPaths): string[] {
   return [outputs, plans, programs]
 }

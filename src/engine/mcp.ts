@@ -45,7 +45,8 @@ async function openPool(
 
 /**
  * Creates the public functions for MCP servers. Without a pool, the functions that list something return empty arrays,
- * and the other functions throw `UsageError`. `signal` is used if the caller passes no signal.
+ * and the other functions throw `UsageError`. All functions except `mcpServers` use `signal` if the caller passes no
+ * signal.
  */
 export function createMcpAnswers(
   pool: McpPool | undefined,

@@ -67,7 +67,10 @@ export async function openPluginsOf(
   return { plugins: { ...plugins, problems }, options: changed }
 }
 
-/** Returns the options that also exist in the config, in the form of the config. */
+/**
+ * Returns the config that plugins receive: the options that they may change, in the form of the config. The commands
+ * and permissions in it are empty.
+ */
 function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
   const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [
     name,

@@ -22,7 +22,7 @@ export interface PolicySources {
   grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
   /**
-   * Whether a sandbox works. If not, an agent that requires a sandbox can run only commands that its configuration
+   * Whether a sandbox is present. If not, an agent that requires a sandbox can run only commands that its configuration
    * allows explicitly.
    */
   hasSandbox: boolean

@@ -70,7 +70,10 @@ export interface Caller {
   readonly id: string
   /** Lists every tool. A tool that is not offered includes the reason. */
   tools(signal: AbortSignal): Promise<ToolListing[]>
-  /** Makes a call. Rejects with `AbortedError` if the signal aborts before the call has started. */
+  /**
+   * Makes a call. A call that fails or is aborted resolves with an error state. Rejects with `EngineClosedError` if the
+   * engine is closed.
+   */
   call(call: CallerCall): Promise<CallOutcome>
   /** Ends the caller's calls and jobs, and revokes its grants. */
   close(): Promise<void>
@@ -200,8 +203,8 @@ export function createStandaloneCalls(engine: SessionEngine, forget: (callerID: 
 
   return {
     /**
-     * Makes one call. Rejects with `AbortedError` if the signal aborts before the call has started, and with
-     * `EngineClosedError` if the engine is closed.
+     * Makes one call. Rejects with `EngineClosedError` if the engine is closed, and with `UsageError` if the agent is
+     * unknown.
      */
     call: (given: StandaloneCall) =>
       tracked(() => call(given, { id: newId("ses"), files: trustingTracker(engine.fileCommits) })),

@@ -98,7 +98,10 @@ export interface Sessions {
    * Returns undefined if the session does not exist.
    */
   work(id: string, options: WorkOptions): Promise<WorkOutcome | undefined>
-  /** Deletes a session with all its data. Returns false if the session does not exist. */
+  /**
+   * Deletes a session with its subagents' sessions and all their data. Returns false if the session does not exist.
+   * Throws `SessionHeldError` if another engine uses one of these sessions.
+   */
   delete(id: string): Promise<boolean>
   /**
    * Returns the usage of this worktree's sessions. `everywhere` includes all worktrees. `session` limits the result to
@@ -146,8 +149,8 @@ export interface ToolRegistry {
   /** Returns a tool as it was defined, before it is prepared for an agent. */
   get(id: string): Info | undefined
   /**
-   * Returns the tools that are offered to an agent with models of a provider. Default: the default agent, with models
-   * of any provider.
+   * Returns the tools that are offered to an agent with models of a provider. Default: the default agent, with the
+   * model of the options.
    */
   tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
 }
@@ -210,7 +213,7 @@ export interface Tackle {
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
   /**
    * Finds files by letters in their paths, for completions. Returns at most `limit` (default: 20) paths relative to the
-   * directory, best match first. Omits ignored files, and files that the rules do not allow to be read.
+   * directory, best match first. Omits ignored files, and files that a rule denies for `read`.
    */
   readonly findFiles: FindFiles
   /**
@@ -287,15 +290,16 @@ export interface Tackle {
   /** Returns the problems that caused tools to be excluded. */
   problems(): readonly RegistryProblem[]
   /**
-   * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}
-   * if the signal aborts before the call has started.
+   * Makes one call through the whole pipeline, without a model or a stored session. A call that fails or is aborted
+   * resolves with an error state. Rejects with {@link EngineClosedError} if the engine is closed, and with `UsageError`
+   * if the agent is unknown.
    */
   callTool(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
   /** Opens a caller for several standalone calls that share state. The code that opens it must close it. */
   caller(options?: CallerOptions): Caller
   /**
-   * Ends runs, jobs, language servers and MCP servers, waits for them, and closes the store. Later prompts and calls
-   * throw {@link EngineClosedError}.
+   * Ends runs, jobs, plugins, language servers and MCP servers, waits for them, and closes the store if the engine
+   * opened it. Later prompts and calls throw {@link EngineClosedError}.
    */
   close(): Promise<void>
 }
