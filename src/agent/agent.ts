@@ -24,13 +24,16 @@ export interface Agent {
   projectPermission?: Ruleset
   /** Rules for this agent in the user's environment, applied after the other rules. */
   environmentPermission?: Ruleset
-  /** Maximum permissions of a built-in agent. The stricter of the ceiling and the policy applies. */
+  /** Maximum permissions of a built-in agent. The stricter of the ceiling and the other rules applies: see `Policy`. */
   ceiling?: Ruleset
   /** Rules that limit the agent to its tools. No other rule overrides them. */
   tools?: Ruleset
   /** Hides the agent from lists for users. */
   hidden?: boolean
-  /** Runs commands only in a sandbox, regardless of the config. */
+  /**
+   * Runs commands only in a sandbox, regardless of the config. If no sandbox is present, only commands that a rule for
+   * this agent allows can run.
+   */
   sandbox?: "require"
   /** Allows the agent to write only the plan file of the session. Set for plan mode. */
   plans?: true

@@ -61,8 +61,8 @@ export interface Engine {
   /** The sandbox that the permission engine takes into account when it decides about commands. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
-   * Returns the directories that a session can read without a permission request: its spill files, its plan and the
-   * skills of its agent.
+   * Returns the directories that a session can read without a permission request: the spill files of the session and of
+   * its parent sessions, their plan, and the skills of the agent.
    */
   ownDirectories(session: RunSession, agent: Agent): string[]
   /** Reports an error that escaped from a tool's code, such as an exception in a timer. */
@@ -78,8 +78,8 @@ export interface Policies {
 }
 
 /**
- * The fields of a session that its policy depends on. A standalone call has the session id of its caller, or an empty
- * id.
+ * The fields of a session that its policy depends on. A standalone call has the id of its caller. The id is empty if
+ * tools are listed or rules are explained without a session.
  */
 export type PolicySession = Pick<Session, "id" | "worktree" | "parentID">
 
@@ -99,7 +99,7 @@ export interface Run {
   readonly changes?: ChangeCapability
   readonly todo?: TodoCapability
   readonly instructions?: InstructionCapability
-  /** Path of the session's plan. Undefined without plan mode. */
+  /** Path of the session's plan. Undefined if plan mode is off, for subagents and for standalone calls. */
   readonly planFile?: string
   /** Sends a request to the session's model. Undefined without a model. */
   readonly sample?: Sample

@@ -17,9 +17,9 @@ const maxParallel = 16
 
 /**
  * Runs the calls of one step in parallel, at most 16 at a time, and returns their outcomes in the order of the calls.
- * There are three exceptions. Two calls that use the same file run in order if one of them changes the file. A call
- * that executes programs waits for earlier calls that change files, and later calls that change files wait for it. A
- * serial tool runs alone. Rejects only if the store cannot write, not if a tool fails.
+ * There are three exceptions. Two calls that use the same file, or a directory and a path inside it, run in order if
+ * one of them changes files. A call that executes programs waits for earlier calls that change files, and later calls
+ * that change files wait for it. A serial tool runs alone. Rejects only if the store cannot write, not if a tool fails.
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step
@@ -168,7 +168,7 @@ function planOf({ tool, args }: PreparedCall, { active }: Step): CallPlan {
   }
 }
 
-/** Returns the path argument of a built-in tool, if any. */
+/** Returns the path among the arguments of a call, if any. */
 function pathOf(args: unknown): string | undefined {
   if (!isRecord(args)) return undefined
   return [args.filePath, args.path].find((path) => typeof path === "string")

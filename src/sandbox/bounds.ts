@@ -2,7 +2,8 @@ import { dirname } from "node:path"
 
 /**
  * The files and hosts that a command can access. Paths are absolute with links resolved. If paths are nested, the
- * deepest one applies. If the same path has several kinds of access, the strictest one applies.
+ * deepest one applies, except that everything in a hidden directory is hidden unless `shown` lists it. If the same path
+ * has several kinds of access, the strictest one applies.
  */
 export interface Bounds {
   /** Directories whose content can be changed. All other paths are read-only. */

@@ -36,7 +36,7 @@ export interface Sandbox {
   state(): Promise<SandboxState>
   /** Returns the command confined to the bounds. Throws {@link SandboxError} if the sandbox does not work. */
   wrap(command: Command, bounds: Bounds): Promise<ConfinedCommand>
-  /** Stops the proxies. Commands that are still running lose network access. */
+  /** Stops the proxies. Commands that are still running can no longer reach the allowed hosts. */
   close(): Promise<void>
 }
 
@@ -71,7 +71,7 @@ const relayPort = 3128
 /** Time limit for the test command, in milliseconds. */
 const testMs = 5_000
 
-/** Opens a sandbox. Looks for the sandbox programs immediately. The first command tests these programs. */
+/** Opens a sandbox. Looks for the sandbox programs immediately, and tests them before the first command. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders(options.placeholders)
