@@ -6,7 +6,7 @@ import { Todo } from "../schema/todo.ts"
 import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
-/** One session with everything stored about it. */
+/** A session with its messages and its to-do list. */
 const SessionRecord = z.strictObject({
   session: Session,
   messages: z.array(z.strictObject({ message: Message, parts: z.array(Part) })),
@@ -14,7 +14,10 @@ const SessionRecord = z.strictObject({
 })
 export type SessionRecord = z.infer<typeof SessionRecord>
 
-/** A session and the sessions of its subagents, with everything stored about them. Grants are not included. */
+/**
+ * A session and the sessions of its subagents, with their messages and to-do lists. Does not contain grants, pending
+ * inputs or the stored contents of changed files.
+ */
 export const Archive = z.strictObject({
   format: z.literal("tackle.session"),
   version: z.literal(1),
@@ -162,8 +165,8 @@ const free: ReadonlySet<string> = new Set(["input", "metadata"])
 const left: ReadonlySet<string> = new Set(["seen", "workspace", "tenant"])
 
 /**
- * Returns the archive without texts, file names or paths, for use in a public report. Only the structure and the
- * lengths of texts remain. The result can be imported.
+ * Returns the archive without texts, file names or paths, for use in a public report. The structure, ids, times, token
+ * counts, lengths of texts, and names of agents, models and tools remain. The result can be imported.
  */
 export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive

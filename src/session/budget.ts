@@ -16,15 +16,18 @@ export interface Budget {
 
 /** The budget of a parent run, shared by its concurrent subagents. */
 export interface SharedBudget {
-  /** Records the usage of the subagent's prompt so far. Called before each step. */
+  /**
+   * Records the usage of the subagent's prompt so far. Called before each step of the subagent and of the subagents
+   * below it.
+   */
   used(usage: Usage): void
   /** Returns the limit that is exhausted, or undefined if no limit is exhausted. */
   limit(): MessageError | undefined
 }
 
 /**
- * Returns the limit that makes step number `step` the last step, or undefined if no limit is reached. `used` is the
- * usage of the whole prompt so far.
+ * Returns the error of the limit that makes step number `step` the last step, or undefined if no limit is reached.
+ * `used` is the usage of the whole prompt so far.
  */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget
@@ -118,7 +121,7 @@ export function sumUsage(steps: readonly Spent[]): Usage {
 export interface Spending {
   /** Returns the usage of summaries and of requests by MCP servers. */
   besides(): Spent[]
-  /** Returns all usage except the usage of the run's own steps. */
+  /** Returns the usage of summaries, of requests by MCP servers, and of subagents that have ended. */
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">

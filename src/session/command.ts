@@ -23,7 +23,10 @@ export interface CommandConfig {
   agent?: string | undefined
   /** Model for this prompt only, as `provider/model`. */
   model?: string | undefined
-  /** Whether the agent runs as a subagent. Default: true if the mode of the agent is `subagent`. */
+  /**
+   * Whether a subagent runs the command: `agent`, or `general` if `agent` is not set. Default: true if the mode of the
+   * agent is `subagent`.
+   */
   subtask?: boolean | undefined
   /** Text that shows the user which arguments the command expects. */
   argument_hint?: string | undefined

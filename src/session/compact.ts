@@ -33,24 +33,31 @@ const tailShare = 0.25
  * created.
  */
 const enough = 0.6
-/** Maximum share of the original size after a summary. A longer summary is rejected. */
+/**
+ * Maximum size of the history with a summary, as a share of its original size. A summary that exceeds this size is
+ * rejected.
+ */
 const mustShrinkTo = 0.9
 /** Size in characters below which a single turn is not summarized, because the summary would be about as long. */
 const shortTurn = 1_000
-/** Number of attempts to summarize. The second attempt includes the newest messages. */
+/**
+ * Number of attempts to summarize. The second attempt also summarizes the newest messages, and limits the record to
+ * half the length.
+ */
 const attempts = 2
 /**
  * Assumed number of characters per token. It is low enough for dense text, so that the summary request fits the
  * context.
  */
 const denseToken = 3
-/** Size in characters below which an output is not moved to a file. */
+/** Size in characters below which an output without attachments is not replaced with a reference to a file. */
 const smallOutput = 1_000
 
 /**
  * Reduces the history that the model receives. First replaces old outputs with references to files, then old messages
- * with a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
- * attempts fail to reduce the size, `AbortedError` if the signal aborts, and the errors of the model request.
+ * with a summary, if necessary. A call and its result stay together, because they are one part. Throws {@link
+ * CompactionError} if two attempts fail to reduce the size, `AbortedError` if the signal aborts, and the errors of the
+ * model request.
  */
 export async function compactConversation(
   conversation: Conversation,

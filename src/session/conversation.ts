@@ -40,9 +40,12 @@ export interface Conversation {
    * appending to it extends the conversation.
    */
   history(): Promise<MessageWithParts[]>
-  /** Discards the cached history if another engine has changed the session since the last read. */
+  /** Reads the session again and discards the cached history if another engine has changed the session. */
   catchUp(): Promise<void>
-  /** Updates the caches. Must be called after messages are replaced in the history or removed from it. */
+  /**
+   * Removes the messages that a summary replaces, and updates the caches. Must be called after outputs in the history
+   * are pruned or a summary is added.
+   */
   shortened(history: MessageWithParts[]): void
   /** Closes messages and calls that are still open in the store because a run could not store its end. */
   settle(): Promise<void>
@@ -128,8 +131,8 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
 }
 
 /**
- * Creates a capability that returns each instruction file once per session. Does not return files that the metadata
- * of earlier calls lists as `instructions`.
+ * Creates a capability that returns each instruction file once. Does not return files that the metadata of earlier
+ * calls in the history lists as `instructions`, unless the outputs of these calls were pruned.
  */
 export function createNearInstructions(
   find: (file: string) => Promise<FoundInstructions[]>,

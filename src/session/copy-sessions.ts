@@ -23,9 +23,9 @@ export interface CopiedSession {
 const batchSize = 200
 
 /**
- * Copies all sessions with their inputs, and the grants of their projects, to another store. Compares each session
- * after copying, and yields the outcome. Can be repeated: skips sessions that are already equal, and completes sessions
- * that an interrupted copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data
+ * Copies all sessions with their inputs and grants, and the grants of their projects, to another store. Compares each
+ * session after copying, and yields the outcome. Can be repeated: skips sessions that are already equal, and completes
+ * sessions that an interrupted copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data
  * directory.
  */
 export async function* copySessions(

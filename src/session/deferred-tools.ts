@@ -19,7 +19,8 @@ export interface DeferredTools {
   catalogue?: readonly CatalogueEntry[]
   /**
    * Returns the tools to offer to the model for the next step. Tools that are not deferred come first. They are
-   * followed by the deferred tools that the model has found or called, in that order, so that prompt caches stay valid.
+   * followed by the deferred tools that the model has found or called, in order of first use, so that prompt caches
+   * stay valid.
    */
   offered(history: readonly MessageWithParts[]): readonly OfferedTool[]
 }

@@ -11,7 +11,7 @@ import type { LoopResult } from "./loop.ts"
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
- * Publishes the error, if any, of a run that had steps, and returns the run's last event. `past` is the history.
+ * Publishes the error of a run that failed or reached a limit, and returns the run's last event. `past` is the history.
  * `first` is the first message of the run. `spent` is the usage of summaries and MCP servers. `answer` is the
  * structured answer, if one was required.
  */
@@ -47,7 +47,10 @@ export function conclude(
   }
 }
 
-/** Publishes the error of a run that could not start, and returns the run's last event. */
+/**
+ * Publishes the error of a run that could not start or could not store its steps, unless the run was interrupted.
+ * Returns the run's last event.
+ */
 export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error: unknown): Ending {
   const status = brokenStatus(error)
   if (status !== "interrupted") {
@@ -104,7 +107,7 @@ const refusedCode = 3
 
 const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
 
-/** Returns the status of a run that ended before its first step. */
+/** Returns the status of a run that ended with an error that its loop does not handle. */
 function brokenStatus(error: unknown): RunStatus {
   if (error instanceof AbortedError) return "interrupted"
   return error instanceof TimeoutError ? "limit" : "failed"

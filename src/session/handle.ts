@@ -80,8 +80,9 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 }
 
 /**
- * The result of a compaction. `before` and `after` are the sizes of the model's history in characters. `spent` is the
- * usage of the summaries. If nothing was pruned or summarized, the history was too short to compact.
+ * The result of a compaction. `before` and `after` are the sizes of the model's history in characters. `pruned` is the
+ * number of outputs that were replaced with references to files. `spent` is the usage of all attempts to summarize. If
+ * nothing was pruned or summarized, the history was too short to compact.
  */
 export interface CompactionResult {
   before: number
@@ -127,18 +128,22 @@ export interface SessionInputs {
   /** Returns the pending inputs in the order of their delivery. */
   list(): Promise<Input[]>
   /**
-   * Changes a pending input. Throws `InputEndedError` if the input is no longer pending, and `UsageError` if the id is
-   * unknown.
+   * Changes a pending input. Throws `InputEndedError` if the input is no longer pending or is being delivered, and
+   * `UsageError` if the id is unknown or the changed input is empty.
    */
   edit(id: string, edit: InputEdit): Promise<Input>
-  /** Withdraws a pending input. Throws the same errors as `edit`. */
+  /**
+   * Withdraws a pending input. Throws `InputEndedError` if the input is no longer pending or is being delivered, and
+   * `UsageError` if the id is unknown.
+   */
   withdraw(id: string): Promise<Input>
   /** Continues the delivery of inputs after an interrupt. */
   resume(): Promise<void>
 }
 
 /**
- * Activity of a session. `waiting` means that the session waits for the reply to a permission request or a question.
+ * Activity of a session. `waiting` means that the session or a subagent below it waits for the reply to a permission
+ * request or a question.
  */
 export type SessionStatus = "idle" | "running" | "waiting"
 
@@ -156,7 +161,8 @@ export interface SessionHandle {
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
    * a permission request or a question. Throws `InputConflictError` if the id was used for different content,
-   * `UsageError` if the text or an option is invalid, and {@link EngineClosedError} if the engine is closed.
+   * `UsageError` if the text or an option is invalid, `TenantLimitError` if the tenant has reached a limit, and {@link
+   * EngineClosedError} if the engine is closed.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -200,15 +206,16 @@ export interface SessionHandle {
   /**
    * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
    * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is working
-   * on a prompt, and the errors of the model request.
+   * on a prompt, `SessionHeldError` if another engine is using the session, and the errors of the model request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
-   * either all files or none. If files have changed since the turn, throws `UndoRefusedError` with their names. With
-   * `others`, restores all files except those that have changed. With `skip`, changes no file, but marks the turn as
-   * undone. With `through`, undoes several turns as one operation. Throws `UsageError` if there is nothing to undo, and
-   * {@link SessionBusyError} if the session is working on a prompt.
+   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` reverts the
+   * undo. Restores either all files or none. If some files cannot be restored, for example because they have changed
+   * since the turn, throws `UndoRefusedError` with their names. With `others`, restores the other files, if any. With
+   * `skip`, changes no file, but marks the turn as undone. With `through`, undoes several turns as one operation.
+   * Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on a
+   * prompt.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
   /** Reverts the last undo. Throws the same errors as `undo`. */

@@ -60,8 +60,9 @@ export async function* neededPages(read: PageReader): AsyncGenerator<MessageWith
 }
 
 /**
- * Returns the messages of a history that the model receives. After a compaction, these are the summary and all messages
- * from the summary's `from` onward.
+ * Returns the messages of a history that the model receives. After a compaction, these are the newest summary and the
+ * messages from its `from` onward, without older summaries. If `from` is absent, only messages after the summary
+ * follow.
  */
 export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
   const { summary, start } = lastSummary(history)

@@ -58,7 +58,7 @@ export class InputConflictError extends TackleError {
   }
 }
 
-/** Thrown when an input that is no longer pending is changed or withdrawn. */
+/** Thrown when a caller changes or withdraws an input that is no longer pending or is being delivered. */
 export class InputEndedError extends TackleError {
   constructor({ id, state }: Input) {
     super(
@@ -69,8 +69,8 @@ export class InputEndedError extends TackleError {
 }
 
 /**
- * Requests a worker for a session that has admitted an input. A second request with the same id has no effect. With
- * `query`, the request is part of the transaction in which `query` runs.
+ * Requests a worker for a session with pending inputs. A second request with the same id has no effect. With `query`,
+ * the request is part of the transaction in which `query` runs.
  */
 export type Dispatch = (
   job: { key: string; id: string; reason: "input" },
@@ -90,9 +90,9 @@ export interface InputQueue {
   pending(): Promise<Input[]>
   edit(id: string, edit: InputEdit): Promise<Input>
   withdraw(id: string): Promise<Input>
-  /** Withdraws all inputs that are not being delivered, and returns them. */
+  /** Withdraws all pending inputs that are not being delivered, and returns them. */
   clear(): Promise<Input[]>
-  /** Pauses all pending inputs until the next input is sent. */
+  /** Pauses all pending inputs until `resume` is called or an input is sent. */
   pause(): Promise<void>
   /** Resumes the delivery of paused inputs. */
   resume(): Promise<void>
@@ -273,9 +273,9 @@ export function createInputQueue({
 }
 
 /**
- * Selects the inputs to deliver together. A step of a run receives all steering inputs. A run starts with all urgent
- * and steering inputs, or with one queued input. An input with a command is delivered alone, because a command may
- * choose the agent and the model.
+ * Selects the inputs to deliver together, except held and paused inputs. A step of a run receives the steering inputs.
+ * A run starts with the urgent and steering inputs, or else with one queued input. An input with a command is delivered
+ * alone, at the start of a run, because a command may choose the agent and the model. Inputs after it wait.
  */
 export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
   const ready = pending.filter(({ held, paused }) => !held && !paused)

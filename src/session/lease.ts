@@ -22,7 +22,7 @@ export class SessionHeldError extends TackleError {
  *
  * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
  * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
- * Otherwise, `release` ends the lease after `work`. If it fails, `work` has failed.
+ * Otherwise, `release` ends the lease after `work` succeeds. An error of `release` is treated as an error of `work`.
  * Before `work` starts, throws {@link SessionHeldError} if another engine is using the session, and `TenantLimitError`
  * if the tenant has reached its limit.
  */
@@ -93,8 +93,9 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
 const checkMs = 1_000
 
 /**
- * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends. With `seesWrites`, also
- * checks again when another engine has written to the session. Rejects with the signal's reason if the signal aborts.
+ * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and at least once per
+ * second. With `seesWrites`, also checks again when another engine has written to the session. Rejects with the
+ * signal's reason if the signal aborts.
  */
 export async function waitForLease(
   { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },

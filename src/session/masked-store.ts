@@ -6,9 +6,9 @@ import type { Change, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * Wraps a store to hide secrets in titles, messages, parts, to-dos and requests. Secrets are hidden on writing and, for
- * older records, on reading. Ids, session paths and grant patterns remain unchanged, because lookups compare them with
- * the original values.
+ * Wraps a store to hide secrets in titles, messages, parts, to-dos, inputs and requests. Secrets are hidden on writing
+ * and, for older records except pending inputs, on reading. Ids, session paths and grant patterns remain unchanged,
+ * because lookups compare them with the original values.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
@@ -138,8 +138,8 @@ function maskMessage(message: Message, mask: SecretMask): Message {
 function maskPart(part: Part, mask: SecretMask): Part {
   const masked = mask.value(part)
   if (masked.type !== "reasoning" || part.type !== "reasoning" || masked.text === part.text) return masked
-  // The signature was computed from the original text. If the text were masked, the provider would reject all later
-  // requests.
+  // The signature was computed from the original text. The provider would reject all later requests that contain the
+  // masked text with this signature.
   const { metadata: _, ...unsigned } = masked
   return unsigned
 }

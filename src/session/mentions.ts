@@ -221,8 +221,8 @@ export type Attached = Exclude<Mention, { kind: "agent" }>
 
 /**
  * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.
- * Each read requires permission, like any tool call. A refused read becomes a note. `agents` are the subagents that
- * this session may start.
+ * Each read requires permission, like any tool call. A failed or refused read becomes a note. `agents` are the
+ * subagents that this session may start.
  */
 export async function attachMentions(
   text: string,

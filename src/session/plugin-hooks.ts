@@ -85,7 +85,10 @@ export async function hookParams(
   }
 }
 
-/** Returns the system prompt and messages of a step after plugins have changed them. Stored messages do not change. */
+/**
+ * Returns the system prompt and messages of a step after plugins have changed them. Stored messages do not change.
+ * `changed` is true if a plugin may have changed the messages.
+ */
 export async function hookPrompt(
   plugins: PluginHost | undefined,
   input: PromptInput & { sessionID: string },

@@ -33,8 +33,9 @@ export interface Post {
 }
 
 /**
- * Appends the user's message, as changed by plugins, to the conversation. Also stores the session's model, its update
- * time and, for the first message, its title.
+ * Appends the user's message, as changed by plugins, to the conversation. In the same transaction, stores the session's
+ * model, its update time and, if it has none, its title, and marks the input as delivered. Undone turns can no longer
+ * be redone.
  */
 export async function postPrompt(conversation: Conversation, post: Post): Promise<UserMessage> {
   const { text, agent, model } = post
@@ -185,8 +186,8 @@ async function addCommand(
 }
 
 /**
- * Returns true if the state must survive a power loss. As for the model's calls, this applies to the start of a call
- * that may have effects, and to the end of every call.
+ * Returns true if the state must survive a power loss. This applies to the start of a call that may have effects, and
+ * to the end of every call.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"

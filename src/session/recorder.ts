@@ -23,8 +23,8 @@ export interface Recorder extends StreamingParts {
    */
   write(written: Written & Pick<CommitOptions, "durable">): Promise<void>
   /**
-   * Stores messages and parts without waiting. They are committed together with the next write, or after the time
-   * `Store.noteMs`. If that transaction fails, the next write also fails.
+   * Stores the given objects without waiting. They are committed together with the next write, or after the time
+   * `Store.noteMs`. If they are committed without a write and the transaction fails, the next write fails.
    */
   note(written: Written): void
   /** Commits what was noted and ends the lease of the run, in one transaction. `also`: see `CommitOptions`. */

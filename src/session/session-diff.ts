@@ -16,7 +16,7 @@ export interface FileDiff {
 
 /**
  * Compares the content of each changed file before the session's first change with the content after its last change.
- * Does not include changes that were undone. Omits files whose content is the same.
+ * Does not include changes that were undone. Omits files whose content and mode are the same.
  */
 export async function diffSession({
   readPage,

@@ -308,12 +308,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   /**
    * Waits until the sessions of killed runs have been cleaned up, then runs `work` with the session's lease. Stops the
-   * work if the lease is lost.
+   * work if the lease is lost or another process interrupts the session.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the queued runs if another process has interrupted the session. */
     async function stopIfAsked(lease: Lease): Promise<void> {
-      // If the store cannot be read, the work ends anyway.
+      // If the store cannot be read, the work fails at its next write anyway.
       if (!(await store.isStopping(lease).catch(() => false))) return
       isInterrupted = true
       await queuedRuns.stop()

@@ -136,8 +136,8 @@ export interface OtherRequests {
 
 /**
  * Creates an {@link OtherRequests}. While it has a listener, reads the store after each change of a request. Otherwise,
- * reads the store only when `list` is called. `isOwn` returns true for the id of an engine whose requests are already
- * known.
+ * reads the store only when `list` is called. `isOwn` returns true for the id of an engine whose requests are omitted,
+ * because the caller already knows them.
  */
 export function createOtherRequests(store: Store, isOwn: (holderID: string) => boolean): OtherRequests {
   const listeners = new Set<(event: TackleEvent) => void>()
@@ -220,7 +220,7 @@ function askedEvent(asked: WaitingRequest): EventInput {
 
 type EndEvent = Extract<EventInput, { type: "permission.replied" | "question.replied" | "question.rejected" }>
 
-/** Returns the event for the answer. A request without an answer has ended with its run. */
+/** Returns the event that announces the end of a request. A request without an answer has ended with its run. */
 function endOf(
   { id: requestID, sessionID, type }: WaitingRequest,
   stored: StoredRequest | undefined,

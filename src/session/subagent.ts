@@ -160,7 +160,7 @@ export interface FamilyListener {
   onWait(answered: Promise<void>): Promise<void>
   /** Called when one of the session's own calls changes. */
   onPart?(part: ToolPart): void
-  /** Called when the session's run fails or is stopped. */
+  /** Called when the session's run fails or reaches a limit. */
   onError?(message: string): void
 }
 

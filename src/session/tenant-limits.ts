@@ -6,7 +6,10 @@ import { countTokens, type Spent, sumUsage } from "./budget.ts"
 
 /** Applies the limits of tenants to the sessions of an engine. Sessions without a tenant have no limits. */
 export interface TenantGuard {
-  /** Returns the limit on the number of sessions that run at once, or undefined without such a limit. */
+  /**
+   * Returns the limit on the number of sessions that run at once. Undefined without such a limit, and for sessions of
+   * subagents.
+   */
   leaseLimit(session: Session): LeaseLimit | undefined
   /** Returns the maximum cost per day in US dollars, or undefined without such a limit. */
   costLimit(session: Session): number | undefined

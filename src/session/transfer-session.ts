@@ -86,7 +86,7 @@ export async function* listPieces(
  * archive was copied from. Throws {@link ArchiveError} if the archive is invalid or contains a session that already
  * exists.
  *
- * With `copy`, all ids are replaced with new ones, including ids inside texts. Without `copy`, none of the ids may
+ * With `copy`, all ids are replaced with new ones, including ids inside texts. Without `copy`, none of the sessions may
  * exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because the author of the archive
  * could choose the files that an undo writes. The tenant of the archive is ignored, because an archive must not
  * determine the limits.
@@ -108,7 +108,7 @@ export async function importSession(
   const { directory, worktree, tenant, forkedFrom, own = false } = place
   const placed = (record: SessionRecord): SessionRecord => {
     const { session, ...rest } = own ? record : withoutChanges(record)
-    // The archive's workspace is on another machine.
+    // The archive's workspace may be on another machine.
     const workspace = own ? session.workspace : undefined
     return { ...rest, session: { ...session, directory, worktree, tenant, workspace } }
   }

@@ -27,7 +27,8 @@ const maxListed = 100
 /**
  * Describes the workspace of a new session, so that another machine can rebuild it: the remote of the git worktree, the
  * newest commit of the worktree that is on a branch of the remote, and the files that this commit does not contain.
- * Without such a commit, returns only the host. Runs nothing that the repository configures. Never rejects.
+ * Without such a commit, returns only the host and the root. Runs nothing that the repository configures. Never
+ * rejects.
  */
 export async function describeWorkspace(
   worktree: string,
@@ -65,15 +66,15 @@ async function listUncommitted(
 }
 
 /**
- * A URL for HTTP or SSH, or `user@host:path`. Neither a host nor a path starts with `-`, which git could read as an
- * option.
+ * Matches a URL for HTTP or SSH, or `user@host:path`. Neither a host nor a path starts with `-`, which git could read
+ * as an option.
  */
 const remotePattern =
   /^(?:(?:https?|ssh):\/\/(?!-)[\x21-\x7e]+|[\w.][\w.-]*@[\w][\w.-]*:(?![-:])[\x21-\x7e]+)$/
 
 /**
- * Returns the address of a remote that other machines can use, without passwords. Returns undefined for other
- * transports, such as a path or `ext::`, which could run programs.
+ * Returns the address of a remote that other machines can use, without the password and, for HTTP, without the user.
+ * Returns undefined for other transports, such as a path or `ext::`, which could run programs.
  */
 export function shareableRemote(remote: string): string | undefined {
   if (!remotePattern.test(remote)) return undefined
@@ -120,10 +121,10 @@ class WorkspaceError extends TackleError {
 }
 
 /**
- * Returns the directory of a session on this machine. If the session worked on another machine, rebuilds its worktree:
- * clones the remote at the recorded commit, restores the files that the session changed, and moves the session and its
- * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError} if the worktree cannot be
- * rebuilt, and `SessionHeldError` if an engine uses the session.
+ * Returns the directory of a session on this machine. If the session worked on another machine, or if its directory no
+ * longer exists, rebuilds its worktree: clones the remote at the recorded commit, restores the files that the session
+ * changed, and moves the session and its subagents there. Runs nothing that the repository contains. Throws {@link
+ * WorkspaceError} if the worktree cannot be rebuilt, and `SessionHeldError` if an engine uses the session.
  */
 export async function openWorkspace(given: Session, options: OpenWorkspaceOptions): Promise<OpenedWorkspace> {
   const { host = hostname(), store, holder } = options
