@@ -39,7 +39,8 @@ export interface ContentStore {
   put(bytes: Uint8Array): Promise<string | undefined>
   /**
    * Like {@link put}, but the promise may resolve before the bytes are on disk. They are stored together with the next
-   * commit of the same store, or soon. If that fails, the content is missing. Absent in stores that have no commits.
+   * commit of the same store, or after a short time without commits. If that fails, the content is missing. Absent in
+   * stores that have no commits.
    */
   note?(bytes: Uint8Array): Promise<string | undefined>
   /** Returns the content with this hash, or undefined if it is missing or damaged. */

@@ -48,7 +48,7 @@ export interface SharedLocks {
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
-/** Number of lock files. Two names may share a file, and then wait for each other. */
+/** Number of lock files. If two names share a file, work on one name waits for work on the other. */
 const lockFiles = 64
 
 /** Maximum wait for a shared lock, in milliseconds. A holder may run formatters for 30 seconds. */

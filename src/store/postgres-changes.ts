@@ -21,8 +21,8 @@ export interface PostgresWriter {
   /** Leases a session, in a transaction with the changes that wait. See `Store.lease`. */
   takeLease(taking: Taking): Promise<TakenLease | undefined>
   /**
-   * Leases sessions and stores changes of them, in the transaction of `query`. Throws if a session has another number
-   * than `expected`. The caller must roll back the transaction after an error.
+   * Leases sessions and stores their changes, in the transaction of `query`. Throws if the last change of a session
+   * does not have the number `expected`. The caller must roll back the transaction after an error.
    */
   takeLeasesIn(query: Query, takings: readonly TakingWithChanges[]): Promise<TakenLease[]>
   /** Stores the content of a file and the time of its last use, in a transaction with the changes that wait. */
@@ -50,7 +50,10 @@ interface Taking {
   ttl: string
 }
 
-/** A lease to take together with changes of its session, if the session still has the number `expected`. */
+/**
+ * A lease to take together with changes of its session, if the last change of the session still has the number
+ * `expected`.
+ */
 export interface TakingWithChanges {
   takes: Taking
   changes: readonly Change[]
@@ -282,7 +285,7 @@ export function createPostgresWriter(
     clearTimeout(noting)
     const contents = noted
     noted = []
-    // Without a content, a later undo reports that it is missing.
+    // If a content is not stored, a later undo reports that it is missing.
     for (const content of contents) add([], { content }).catch(() => {})
   }
 

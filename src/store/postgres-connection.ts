@@ -309,7 +309,10 @@ function withHost(url: string): string {
   return url.replace(/^(\w+:\/\/[^@/]*@?)\//, "$1localhost/")
 }
 
-/** Error codes of temporary conditions: the server is unavailable, or a concurrent transaction is running. */
+/**
+ * Error codes of temporary conditions: the server is unavailable, has no free connection, or rolled back the
+ * transaction because of a concurrent one.
+ */
 const transientCodes =
   /^(08...|57P0[123]|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
 

@@ -38,7 +38,7 @@ export interface PostgresLeases {
   abandoned(sessionID?: string): Promise<AbandonedSession[]>
   /**
    * Takes over each expired lease, except leases that another worker should take over. Calls `settle`, and then ends
-   * the lease. If `settle` rejects, the lease expires again.
+   * the lease. If `settle` rejects, the lease expires again, and the error is thrown.
    */
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
   /** Aborts the `lost` signal of a lease that another holder has replaced. */

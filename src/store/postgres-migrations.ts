@@ -1,8 +1,7 @@
 /**
  * Migrations of the PostgreSQL schema. Entry n migrates a database from version n to n + 1. A released entry never
  * changes. Each entry only adds objects that the previous version ignores, so that both versions can run at the same
- * time.
- * `schema` is a quoted identifier.
+ * time. `schema` is a quoted identifier.
  *
  * `data` contains the whole object as JSON text: `jsonb` accepts neither NUL characters nor lone surrogates. Ids sort
  * by their bytes, as in SQLite.

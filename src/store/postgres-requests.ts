@@ -4,7 +4,7 @@ import type { PostgresConnection } from "./postgres-connection.ts"
 import { parse } from "./rows.ts"
 import { type ControlChange, LeaseLostError, type Store } from "./store.ts"
 
-/** The store's methods for requests, without the methods for leases. */
+/** The store's methods for requests. */
 export interface PostgresRequests
   extends Pick<Store, "openRequest" | "requests" | "request" | "answerRequest"> {
   /** Deletes unanswered requests whose leases have ended. */

@@ -5,7 +5,10 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 import { withFileLock } from "./file-lock.ts"
 
-/** Returns the JSON value of a file. Returns undefined if the file is missing or contains invalid JSON. */
+/**
+ * Returns the JSON value of a file. Returns undefined if the file is missing or contains invalid JSON. Throws the
+ * system error if the file cannot be read.
+ */
 export function readPrivateFile(path: string): unknown {
   let text: string
   try {

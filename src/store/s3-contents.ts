@@ -15,15 +15,15 @@ import { StoreError } from "./store.ts"
 /** AWS environment variables. Services other than AWS are addressed by path. */
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** Time limit for one request in milliseconds, including its body. */
+/** Time limit for one request in milliseconds, including retries and the response body. */
 const timeoutMs = 30_000
 
 /**
  * Opens the {@link ContentStore} in S3-compatible storage. `url` has the form `s3://bucket/prefix`. Reads the keys, the
  * region and the endpoint from the AWS environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
- * `AWS_SESSION_TOKEN`, `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package `aws4fetch`.
- * Sends no request before the first use. Throws {@link StoreError} with the code `store.contents` if the package is
- * missing, or if the URL or a variable is invalid.
+ * `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the
+ * package `aws4fetch`. Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`
+ * if the package is missing, or if the URL or a variable is invalid.
  */
 export async function openS3Contents(
   url: string,
@@ -31,7 +31,7 @@ export async function openS3Contents(
   variables: Variables,
 ): Promise<ContentStore> {
   const { bucket, base, prefix } = locate(url, variables)
-  // Contents that are still in use are written again long before the storage would remove them.
+  // Contents that are still in use are written again long before a sweep would remove them.
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 

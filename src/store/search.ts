@@ -12,7 +12,7 @@ const maxWordLength = 64
 /** Maximum number of characters that are searched in a part. */
 const maxTextLength = 100_000
 
-/** A word of a text: letters and digits. */
+/** Matches a word of a text: letters, digits and marks. */
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 
 const isASCII = /^[\0-\x7f]*$/
@@ -128,7 +128,7 @@ export function matchOf({ text, messageID, role }: SearchHit, query: string): Se
   return { ...excerptOf(text, query), ...(messageID !== undefined && { messageID, role }) }
 }
 
-/** Number of characters before the first matching word of an excerpt. */
+/** Maximum number of characters of an excerpt before the first matching word. */
 const leadLength = 50
 const excerptLength = 160
 

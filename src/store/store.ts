@@ -11,8 +11,8 @@ import type { ContentLimits, ContentStore } from "./content-store.ts"
 import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
 /**
- * A change to write. Sessions, messages, parts and grants are written as a whole and replace the object with the same
- * id.
+ * A change to write. Each object is written as a whole and replaces the stored object with the same id. A to-do list
+ * replaces the list of its session.
  */
 export type Change =
   | { kind: "session"; session: Session }
@@ -160,8 +160,8 @@ export interface MessagePage {
 export interface LeaseHolder extends ProcessIdentity {
   id: string
   /**
-   * True if the engine belongs to a worker. Other workers continue its sessions, so `Store.recover` skips these
-   * sessions.
+   * True if the engine belongs to a worker. Another worker continues its sessions, so in PostgreSQL, `Store.recover`
+   * skips them until their leases have been expired for an hour.
    */
   isWorker?: boolean
   /** Name of the machine. */
@@ -183,7 +183,7 @@ export interface AbandonedSession {
   sessionID: string
   /** Number of the expired lease. */
   epoch: number
-  /** Time in milliseconds at which the lease expired, by the clock of the database. */
+  /** Time at which the lease expired, in milliseconds since the epoch, by the clock of the database. */
   expired: number
 }
 
@@ -336,7 +336,7 @@ export interface Store {
    */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
   /**
-   * Deletes a session with its messages, parts, todos, grants and child sessions. Returns false if the session does not
+   * Deletes a session, all data that belongs to it, and its child sessions. Returns false if the session does not
    * exist.
    */
   deleteSession(id: string): Promise<boolean>
@@ -353,10 +353,10 @@ export interface Store {
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**
-   * Leases sessions and claims their inputs in the transaction of `query`, which fails if one of the sessions changes in
-   * the meantime. Skips sessions of tenants, sessions that have a holder, and sessions without inputs to claim. Call the result after the
-   * transaction has committed. From then on, {@link lease} returns these leases to their holders. Absent in stores that
-   * only one machine can use.
+   * Leases sessions and claims their inputs in the transaction of `query`, which fails if one of the sessions changes
+   * in the meantime. Skips sessions that belong to a tenant, have a holder, or have no inputs to claim. Call the result
+   * after the transaction has committed. From then on, {@link lease} returns these leases to their holders. Absent in
+   * stores that only one machine can use.
    */
   reserve?(reserving: Reserving, query: TransactionQuery): Promise<() => Reserved[]>
   /**
@@ -372,13 +372,13 @@ export interface Store {
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
-   * Returns the sessions of workers whose leases have expired. With `sessionID`, checks only this session. Absent in
-   * stores that only one machine can use.
+   * Returns the sessions of workers whose leases have expired, except sessions whose holders were asked to stop. With
+   * `sessionID`, checks only this session. Absent in stores that only one machine can use.
    */
   abandoned?(sessionID?: string): Promise<AbandonedSession[]>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
-  /** Records the usage of a model request. Records of the tenant that are older than a day may be removed. */
+  /** Records the usage of a model request. The tenant's records from before the previous day may be removed. */
   addUsage(usage: UsageRecord): Promise<void>
   /** Returns the current usage of a tenant, with its tokens and cost on the given day. */
   tenantUsage(tenant: string, day: number): Promise<TenantUsage>
@@ -404,7 +404,10 @@ export interface Store {
   answerRequest(id: string, answer: RequestAnswer): Promise<StoredRequest | undefined>
   /** Short messages between the engines that use the store. Absent in stores that only one machine can use. */
   mail?: Mail
-  /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
+  /**
+   * Returns the space of deleted data to the file system. The duration depends on the amount of data. Does nothing in
+   * PostgreSQL, which reuses the space.
+   */
   reclaim(): Promise<void>
   /** Closes the store. Later calls throw. */
   close(): Promise<void>
