@@ -97,7 +97,10 @@ export interface SessionsApi {
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
-  /** Returns all stored data of a session. `sanitize` removes all texts, file names and paths. */
+  /**
+   * Returns the archive of a session and the sessions of its subagents. `sanitize` removes all texts, file names and
+   * paths.
+   */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /** Stores an archive as a session. `copy` assigns new ids. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionApi>

@@ -39,14 +39,14 @@ export interface ClientOptions {
   onProblem?(error: unknown): void
 }
 
-/** A client of a server. It has the same interface as the library. */
+/** A client of a server. Has the part of the library's interface that {@link TackleApi} describes. */
 export interface TackleClient extends TackleApi {
   readonly sessions: SessionsClient
 }
 
 /**
  * Creates a client for a server that was started with `tackle serve`. Does not connect until a method is called.
- * Methods reject with a {@link ClientError}. An error that the server reports has the same code as in the library.
+ * Methods reject with a {@link ClientError}. An error of the library that the server reports keeps its code.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options

@@ -1,6 +1,6 @@
 /** Properties of a {@link ClientError}. */
 export interface ClientErrorOptions {
-  /** Code of the server's error, or a code of the client that starts with `client.`. */
+  /** Code of the server's error, or of an error in the client, such as `client.unreachable` or `aborted`. */
   code: string
   /** HTTP status. Undefined if no response arrived. */
   status?: number
@@ -11,8 +11,8 @@ export interface ClientErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * An error from the server or the connection. An error from the server has the code of the library's error, such as
- * `input.conflict`. The library's `TackleError.isInstance` returns true for a `ClientError`.
+ * An error from the server, the connection or the client. An error of the library that the server reports keeps its
+ * code, such as `input.conflict`. The library's `TackleError.isInstance` returns true for a `ClientError`.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError"

@@ -30,7 +30,7 @@ export interface Job {
   reason: JobReason
   /** See {@link Again.since}. Absent for a job that was enqueued. */
   since?: number
-  /** Fires when the dispatcher closes and the grace time has passed. The handler must then return soon. */
+  /** Aborts when the dispatcher closes and the grace time has passed. The handler must then return soon. */
   signal: AbortSignal
   /**
    * Ends the job in the transaction of `query`, before its handler returns. Absent if the dispatcher uses no database.
@@ -92,8 +92,8 @@ export interface Dispatcher {
   cancel(key: string): Promise<void>
   stats(): Promise<DispatchStats>
   /**
-   * Stops taking jobs and waits up to `graceMs` (default 0) for the jobs of this process. Then fires their signals
-   * and waits until they have ended. Idempotent.
+   * Stops taking jobs and waits up to `graceMs` (default 0) for the jobs of this process. Then aborts their signals and
+   * waits until the jobs have ended. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }

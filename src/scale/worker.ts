@@ -20,11 +20,14 @@ export interface WorkerOptions {
   /** Directories with the projects that the worker may open. All symbolic links must be resolved. */
   roots: readonly string[]
   /**
-   * Rebuilds the worktree of a session whose machine no longer exists, in a directory inside the roots. Default: such a
-   * session waits for a worker on its machine.
+   * Rebuilds the worktree of a session whose directory does not exist on this machine, in a directory inside the roots.
+   * Default: such a session waits for a worker on its machine.
    */
   openWorkspace?: WorkspaceOpener
-  /** Time in milliseconds for which a session waits for a worker on its machine. Default: 30,000. */
+  /**
+   * Time in milliseconds for which a session waits for a worker on its machine before its worktree is rebuilt on
+   * another machine. Default: 30,000.
+   */
   rebuildAfterMs?: number
   /** Maximum number of sessions that run at once. */
   concurrency: number
@@ -122,7 +125,8 @@ export async function startWorker({
     const { key: sessionID } = job
     const early = reserved.get(sessionID)
     reserved.delete(sessionID)
-    // The run whose lease was lost, or whose job has ended with it.
+    // An earlier run of the session may still be ending, because it lost its lease or because its job ended together
+    // with its lease.
     await running.get(sessionID)?.done
     const { promise: done, resolve } = Promise.withResolvers<void>()
     const stop = new AbortController()

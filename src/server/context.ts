@@ -33,8 +33,8 @@ export interface ServerContext {
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
   /**
-   * Returns a signal that aborts when the streams of the session must end. Call `release` when the stream has ended.
-   * `release` also aborts the signal.
+   * Returns a signal that aborts when the streams of the session must end. Pass an empty id for a stream of all
+   * sessions. Call `release` when the stream has ended. `release` also aborts the signal.
    */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number

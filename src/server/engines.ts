@@ -42,14 +42,17 @@ export interface Engines {
   assertServed(directory: string): void
   /** Returns true for a directory inside the roots. */
   isServed(directory: string): boolean
-  /** Returns the engine of a directory. Opens the engine if necessary. Throws the same errors as `resolve`. */
+  /**
+   * Returns the engine of a directory. Opens the engine if necessary. Throws the errors of `resolve` and of opening the
+   * engine, and `ServerError` if the server is stopping or too many engines are in use.
+   */
   hold(directory: string): Promise<HeldEngine>
   /** Runs `work` with the engine of a directory. */
   use<T>(directory: string, work: (tackle: Tackle) => Promise<T>): Promise<T>
   /** Returns the engine of a directory if it is open. */
   find(directory: string): Tackle | undefined
   all(): Tackle[]
-  /** Returns the sessions that have published events since their engine was opened. */
+  /** Returns the sessions that have published events since their engine was opened. Idle sessions may be missing. */
   sessions(): { tackle: Tackle; sessionID: string }[]
   /** Calls the listener for every event of every engine. Returns a function that unsubscribes. */
   subscribe(listener: (event: TackleEvent, tackle: Tackle) => void): () => void

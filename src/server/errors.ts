@@ -116,8 +116,8 @@ interface Shown {
 }
 
 /**
- * Returns the response for an error. Unexpected errors are reported to `onProblem`, and the client receives no details
- * about them.
+ * Returns the response for an error. Errors with status 500 are reported to `onProblem`. The client receives no details
+ * about errors that are not Tackle errors.
  */
 export function errorResponse(c: Context, error: unknown, onProblem: (error: unknown) => void): Response {
   const { status, code, message, details, headers } = describe(error)

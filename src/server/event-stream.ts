@@ -116,8 +116,9 @@ export function eventStream(
 }
 
 /**
- * Returns a response body that streams all events from `subscribe` in another format. The stream ends when the server
- * stops. If the client reads too slowly, the stream ends with `behind`, and the client must read the sessions again.
+ * Returns a response body that streams all events from `subscribe`, converted with `convert`. The stream ends when the
+ * server stops. If the client reads too slowly, the stream ends with `behind`, and the client must read the sessions
+ * again.
  */
 export function streamOfAll<T extends StreamedEvent>(
   { heartbeatMs, maxWaiting, streamSignal }: ServerContext,

@@ -41,8 +41,8 @@ const responseHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates middleware that checks the host, origin, token and body of every request. Checking `Host` and `Origin` blocks
- * web pages whose domain resolves to this machine.
+ * Creates middleware that checks the host, origin, method and body of every request, and the token unless the path is
+ * public. Checking `Host` and `Origin` blocks web pages whose domain resolves to this machine.
  */
 export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironment> {
   const hosts = allowedHosts(options)
@@ -75,8 +75,8 @@ export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
 }
 
 /**
- * Returns the host names that the `Host` header may contain. They include the allowed origins, because a reverse
- * proxy may forward its own host name.
+ * Returns the host names that the `Host` header may contain. They include the hosts of the allowed origins, because a
+ * reverse proxy may forward its own host name.
  */
 function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
   const own = isLoopback(host) ? [] : [nameIn(host), hostname().toLowerCase()]

@@ -65,7 +65,7 @@ export interface Server {
   url: string
   /**
    * Returns a URL that opens the web page and logs it in. The URL works once, within 10 minutes. The page receives the
-   * widest scope of the tokens.
+   * scope of the token with the widest scope. Tokens without a tenant are preferred.
    */
   pageAddress(): string
   /**

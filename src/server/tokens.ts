@@ -38,7 +38,10 @@ export interface Authenticator {
   authenticateCookie(cookie: string): Promise<Token | undefined>
   /** Creates a ticket for one login: see `Logins`. */
   ticketFor(token: Token): string
-  /** Creates a ticket with the widest scope of the tokens. The ticket is valid for `seconds`. */
+  /**
+   * Creates a ticket for the token with the widest scope. Prefers tokens without a tenant. The ticket is valid for
+   * `seconds`.
+   */
   ticketForUser(seconds: number): string
   /**
    * Exchanges a ticket for the value of a cookie. Resolves with undefined for an invalid ticket. Delays failures like
@@ -113,7 +116,7 @@ const shortest = 32
  * Returns the tokens of a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`;
  * empty lines and lines that start with `#` are ignored. A token without a scope has the scope `admin`. Creates a
  * missing file with one random token of 256 bits. Throws `UsageError` for an invalid file, and for a file that other
- * users can read.
+ * users can read or change.
  */
 export function readTokenFile(path: string): TokenLine[] {
   let text: string

@@ -66,7 +66,7 @@ export interface App {
   addNote(text: string): void
   /** Switches to the built-in theme for the given background. */
   setBackground(background: "dark" | "light"): void
-  /** Returns the input in the editor. */
+  /** Removes the input from the editor and returns it. */
   draft(): WrittenInput
   close(): void
 }

@@ -126,7 +126,7 @@ function partnerOf(lines: readonly DiffLine[], index: number): string | undefine
 /** Maximum length of a line whose words are compared. */
 const maxCompared = 500
 
-/** Underlines the words that differ, unless almost the whole line differs. */
+/** Inverts the colors of the words that differ, unless most of the line differs. */
 function highlighted({ sign, text }: DiffLine, partner: string, theme: Theme): string {
   if (text.length > maxCompared || partner.length > maxCompared) return readable(text)
   const [before, after] = sign === "-" ? [text, partner] : [partner, text]

@@ -144,7 +144,7 @@ async function useBackground(
   if ((await themes.chosen()) === undefined) app.setBackground(scheme)
 }
 
-/** Weighs the components, which are 0 to 255, as the eye does. */
+/** Returns whether a color appears dark or light. The components range from 0 to 255. */
 function brightness({ r, g, b }: RgbColor): "dark" | "light" {
   return 0.299 * r + 0.587 * g + 0.114 * b > 127 ? "light" : "dark"
 }

@@ -12,7 +12,7 @@ import type { ThemeEntry } from "./theme-file.ts"
 
 /**
  * Lets the user open another session of the project, or a subagent of the open session. Shows forks and subagents below
- * their parent session. Typing searches the titles and texts of all sessions.
+ * their parent session. Typing searches the titles and texts of the project's sessions.
  */
 export async function pickSession({ tui, theme, api, session, state, open }: Shell): Promise<void> {
   const item = ({ id, title, time, match }: ListedSession): PickerItem<string> => ({

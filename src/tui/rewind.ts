@@ -42,7 +42,7 @@ export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint
   })
 }
 
-/** Returns the images whose marks are in the text. */
+/** Returns the attached images, one for each mark in the text. */
 function imagesOf(text: string, parts: MessageWithParts["parts"]): PromptFile[] {
   const marks = new Set(text.match(/\[image \d+\]/g))
   const images = parts.filter((part) => part.type === "file" && part.mime.startsWith("image/"))

@@ -32,7 +32,7 @@ export interface CardsOptions {
   onFocusChange(): void
   /** Receives input that does not belong to a card. */
   onEarlyKey(data: string): void
-  /** Called if an answer could not be delivered. */
+  /** Called if an answer could not be delivered or had no effect. */
   onProblem(message: string): void
   requestRender(): void
 }

@@ -8,11 +8,11 @@ export interface CallSummary {
   tool: string
   /** Text that identifies the call, such as the command or the path. May be empty. */
   subject: string
-  /** Facts about the result, such as `exit 1`, `+3 −1` or `12 lines`. Empty until the call ends. */
+  /** Facts about the result, such as `exit 1`, `+3 −1` or `12 lines`. Empty unless the call is completed. */
   details: string[]
   /**
    * `warning` means that the call ended with a result that the user should notice, such as a failed command. `refused`
-   * means that the call did not run, because a user, a rule or the loop protection refused it.
+   * means that the call did not run, because it was refused, for example by the user, a rule or the loop protection.
    */
   outcome: "pending" | "running" | "completed" | "warning" | "refused" | "error"
 }

@@ -1,7 +1,10 @@
-/** Control, bidirectional, zero-width and tag characters, except tab and newline. */
+/** Matches control, bidirectional, zero-width and tag characters. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{E0000}-\u{E007F}]/gu
 
-/** Replaces each hidden character with text such as `<U+202E>`, so that it cannot move the cursor. */
+/**
+ * Replaces each hidden character except tab and newline with text such as `<U+202E>`, so that it cannot move the
+ * cursor.
+ */
 export function visible(text: string): string {
   return text.replaceAll(hidden, (character) => {
     if (character === "\n" || character === "\t") return character

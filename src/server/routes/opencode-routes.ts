@@ -159,7 +159,7 @@ export function openCodeRoutes(context: ServerContext) {
     async (c) => {
       const { id, directory } = await sessionOf(context, c.req.valid("param").sessionID)
       const { limit, before } = c.req.valid("query")
-      // The store of an open engine also hides secrets that became known only after they were stored.
+      // The store of an open engine also hides secrets that became known after the messages were stored.
       const source = engines.find(directory)?.store ?? store
       return c.json((await source.messages(id, { limit, before })).map(toOpenCodeEntry), 200)
     },

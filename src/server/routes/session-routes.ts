@@ -157,7 +157,7 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { limit, before } = c.req.valid("query")
       const session = await sessionOf(context, c.req.valid("param").id)
-      // The store of an open engine also hides secrets that became known only after they were stored.
+      // The store of an open engine also hides secrets that became known after the messages were stored.
       const source = engines.find(session.directory)?.store ?? store
       const found = await source.messages(session.id, { limit: limit + 1, before })
       const items = found.slice(-limit)

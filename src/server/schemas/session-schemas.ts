@@ -7,8 +7,8 @@ import { Archive } from "../../session/archive.ts"
 import { described, isChange, name, noChange } from "./named.ts"
 
 /**
- * State of a session: `waiting` while a request waits for the user, `running` during a run or while an input is
- * pending, and otherwise `idle`.
+ * State of a session: `waiting` while a request waits for the user, `running` during a run or while an input can be
+ * delivered, and otherwise `idle`.
  */
 export const Status = z.enum(["idle", "running", "waiting"])
 
