@@ -50,7 +50,7 @@ export const api: TackleClient = Object.assign(Object.create(client) as TackleCl
   },
 })
 
-/** Returns the session with a stream that also passes the events of all other sessions to the listeners. */
+/** Returns the session with a stream that also passes its events, and those of all other sessions, to the listeners. */
 export function oneStream(session: SessionClient): SessionApi {
   async function* relay(events: AsyncIterable<SessionEvent>) {
     for await (const event of events) {

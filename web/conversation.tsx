@@ -5,7 +5,7 @@ import { Icon } from "./icons.tsx"
 import { Message } from "./message.tsx"
 import { RequestCards } from "./requests.tsx"
 
-/** Distance in pixels within which the reader counts as being at an edge. */
+/** Distance in pixels from the end within which the reader counts as being at the end. */
 const near = 120
 
 /**
@@ -145,7 +145,10 @@ function placeIn(scroller: HTMLElement): Place | undefined {
   return element ? { id: element.id, offset: element.getBoundingClientRect().top - top } : undefined
 }
 
-/** Stores the reading position of a session for this window, so that it is restored after a reload. */
+/**
+ * Stores the reading position of a session for this window, so that it is restored after a reload. Without a position,
+ * the session opens at its end.
+ */
 function savePlace(id: string, place: Place | undefined): void {
   if (place) sessionStorage.setItem(`place-${id}`, JSON.stringify(place))
   else sessionStorage.removeItem(`place-${id}`)

@@ -154,7 +154,7 @@ async function reopen(): Promise<void> {
   }
 }
 
-/** Interval in milliseconds between checks whether the session of a hidden page waits for the user. */
+/** Interval in milliseconds between checks of whether the session of a hidden page waits for the user. */
 const hiddenCheckMs = 20_000
 let hiddenTimer: ReturnType<typeof setInterval> | undefined
 

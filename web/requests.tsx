@@ -2,7 +2,7 @@ import type { SessionState } from "../src/view/session-state.ts"
 import { PermissionCard } from "./permission-card.tsx"
 import { QuestionCard } from "./question-card.tsx"
 
-/** The requests that wait for the user. Only the oldest one takes the focus. */
+/** The requests that wait for the user. Only the first card takes the focus. */
 export function RequestCards({ state: { requests, questions, session } }: { state: SessionState }) {
   return (
     <>

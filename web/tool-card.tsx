@@ -72,7 +72,10 @@ function Outcome({ outcome }: Pick<CallSummary, "outcome">) {
   )
 }
 
-/** Returns true for running commands, changes of files and failures, which are shown without a click. */
+/**
+ * Returns true for calls that are shown without a click: running commands and subagents, changes of files, to-do lists
+ * and failures.
+ */
 function opensItself({ tool, callID, state }: ToolPart, { outcome }: CallSummary): boolean {
   if (state.status === "pending") return false
   // The card of the request already shows the command.
