@@ -239,6 +239,64 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).not.toContain("beta")
   })
 
+  test("rewinds only the conversation, or only the files", async () => {
+    const { machine, terminal, send } = await open({
+      allow: ["edit", "write"],
+      script: scripts({
+        alpha: [{ calls: [{ name: "write", arguments: { filePath: "a.txt", content: "a" } }] }],
+      }),
+    })
+    const file = join(machine.project.directory, "a.txt")
+    await send("alpha")
+    await terminal.sees("heard alpha")
+    await terminal.press("Escape", "Escape")
+    await terminal.sees(/Rewind to before[\s\S]*❯ alpha/)
+    await terminal.press("Enter")
+    await terminal.sees("❯ conversation and files")
+    await terminal.press("Down", "Enter")
+    await terminal.sees(/─\n alpha\s*\n─/)
+    expect(await terminal.screen()).not.toContain("heard alpha")
+    expect(existsSync(file)).toBe(true)
+    await terminal.press("C-u")
+    await send("/sessions")
+    await terminal.sees(/Sessions? ─/)
+    await terminal.press("Down", "Enter")
+    await terminal.sees("heard alpha")
+    await terminal.press("Escape", "Escape")
+    await terminal.sees(/Rewind to before[\s\S]*❯ alpha/)
+    await terminal.press("Enter")
+    await terminal.sees("❯ conversation and files")
+    await terminal.press("Down", "Down", "Enter")
+    await until("the file is gone", () => !existsSync(file))
+    expect(await terminal.screen()).toContain("heard alpha")
+  })
+
+  test("finds an earlier text with Ctrl+R", async () => {
+    const { terminal, send } = await open({ script: scripts({}) })
+    await send("the first needle")
+    await terminal.sees("heard the first needle")
+    await send("something else")
+    await terminal.sees("heard something else")
+    await terminal.press("C-r")
+    await terminal.sees(/Earlier inputs[\s\S]*❯ something else\n +the first needle/)
+    await terminal.press("need")
+    await terminal.sees("❯ the first needle")
+    await terminal.press("Enter")
+    await terminal.sees(/─\n the first needle\s*\n─/)
+  })
+
+  test("ends, and keeps the session, when the terminal closes during a run", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({ slow }) }, "--dir")
+    await send("slow work")
+    await terminal.sees("word word")
+    const { directory } = machine.project
+    expect(interfacesIn(directory).length).toBeGreaterThan(0)
+    await terminal.close()
+    await until("the program has ended", () => interfacesIn(directory).length === 0)
+    const { stdout } = await machine.run(["session", "list"])
+    expect(stdout).toContain("slow work")
+  })
+
   test("forks from a message, changes the model, and finds a session by its text", async () => {
     const { machine, terminal, send } = await open({ script: scripts({}) })
     await send("the first needle")
