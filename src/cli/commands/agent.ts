@@ -76,7 +76,7 @@ export interface AgentListFlags extends FormatFlags {
 interface ShownAgent {
   name: string
   builtin: boolean
-  /** Location of the last file that defines the agent. Absent for an unchanged built-in agent. */
+  /** Location of the last file that defines the agent. Absent if no file defines or changes the agent. */
   source?: { file: string; line: number }
   description: string
   mode: Agent["mode"]

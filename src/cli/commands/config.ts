@@ -30,9 +30,7 @@ export function defineConfig(config: Command): void {
     .action(showSchema)
 }
 
-/**
- * Runs `tackle config show`, which prints the effective config and its files. Masks the keys and headers of providers.
- */
+/** Runs `tackle config show`, which prints the effective config and its files. Masks headers and credentials. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const { config: loaded } = workspace

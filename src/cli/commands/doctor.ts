@@ -330,7 +330,7 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
   return { detail: name }
 }
 
-/** Settings that Tackle uses from other programs, by the program's directory and the kind of setting. */
+/** Paths of the files of other programs that Tackle uses, by the program's directory and the kind of setting. */
 export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /** Patterns that match the paths of other programs' files. */
@@ -366,7 +366,7 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   return taken
 }
 
-/** Formats the settings on one line. */
+/** Formats the paths on one line. */
 export function describeForeignConfig(taken: ForeignConfig): string {
   const parts = Object.entries(taken).map(
     ([program, kinds]) =>

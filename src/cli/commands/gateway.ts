@@ -47,7 +47,7 @@ export interface GatewayFlags {
   verbose?: boolean
 }
 
-/** Time in ms within which responses must finish after the first Ctrl-C. */
+/** Time in ms within which responses must finish after the first signal. */
 const graceMs = 10_000
 
 /** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops the gateway immediately. */

@@ -181,8 +181,8 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
 const lookupMs = 5000
 
 /**
- * The requests that a tool makes, in order. The sequence stops at the first refusal. After that, no host name is looked
- * up.
+ * The requests that a tool makes, in order. A consumer that stops at the first refusal prevents further lookups of host
+ * names.
  */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 

@@ -333,8 +333,8 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
 }
 
 /**
- * Flags of `tackle session undo` and `redo`. `others` skips files that were changed since the turn. Without `others`,
- * one such file prevents the whole operation.
+ * Flags of `tackle session undo` and `redo`. `others` skips files that were changed after the turn or its undo. Without
+ * `others`, one such file prevents the whole operation. `skip` leaves all files unchanged.
  */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean

@@ -44,8 +44,8 @@ export interface TrustFlags extends FormatFlags {
 
 /**
  * Runs `tackle trust [item...]`: shows what each item enables, asks the user, and pins the chosen items by hash. If
- * names are given, the command applies only to the items with these names. `--list`, or JSON output without `--yes`,
- * changes nothing.
+ * names are given, the command applies only to the items with these names. `--list`, or JSON output without `--yes` and
+ * `--revoke`, changes nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
   // Problems in the config do not prevent revoking and listing.

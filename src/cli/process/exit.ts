@@ -48,7 +48,7 @@ export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
 /** The original `process.exit`. While an engine is open, `process.exit` throws if a tool or plugin calls it. */
 const exitProcess = process.exit.bind(process)
 
-/** Signals that request a command to stop. */
+/** Signals that ask the command to stop. */
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**

@@ -11,13 +11,13 @@ export interface Log {
   readonly path: string | undefined
 }
 
-/** Number of days that log files are kept. */
-const keptDays = 7
+/** Number of earlier log files to keep. Each day has one file. */
+const keptLogs = 7
 
 /**
- * Creates a log that writes JSON lines to `<directory>/tackle-<day>.log`. The first entry creates the file and removes
- * log files older than a week. `echo` receives each entry as text. A write error disables only the file, and `echo`
- * still receives entries. Entries are written at the end of the current event loop turn. Errors are written
+ * Creates a log that writes JSON lines to `<directory>/tackle-<day>.log`. The first entry removes all but the seven
+ * newest log files, and creates the file. `echo` receives each entry as text. A write error disables only the file, and
+ * `echo` still receives entries. Entries are written at the end of the current event loop turn. Errors are written
  * immediately.
  */
 export function createLog(options: {
@@ -108,5 +108,5 @@ function writable(fields: Record<string, unknown>): Record<string, unknown> {
 
 function removeOld(directory: string): void {
   const names = readdirSync(directory).filter((name) => /^tackle-\d{4}-\d\d-\d\d\.log$/.test(name))
-  for (const name of names.sort().slice(0, -keptDays)) rmSync(join(directory, name), { force: true })
+  for (const name of names.sort().slice(0, -keptLogs)) rmSync(join(directory, name), { force: true })
 }

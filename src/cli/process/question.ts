@@ -72,8 +72,8 @@ export function canAskHere(environment: Readonly<Record<string, string | undefin
 }
 
 /**
- * Returns true if the client in `TACKLE_CLIENT` can ask the user. Tools that ask the user are listed only in this
- * case.
+ * Returns true if the client in `TACKLE_CLIENT` can ask the user or, if no client is set, at a terminal. Tools that ask
+ * the user are listed only in this case.
  */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const client = clientOf(environment)

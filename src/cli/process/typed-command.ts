@@ -11,8 +11,9 @@ export function useTypedDirectory(given: string | undefined): void {
 }
 
 /**
- * Rewrites commands in a message, such as `tackle trust` after a backtick, so that the user can copy them. Adds the
- * path of this program if `tackle` is not on the PATH, and repeats the `--dir` flag of this command.
+ * Rewrites commands in a message, such as `tackle trust` after a backtick, so that the user can copy them. If this
+ * program is not the `tackle` on the PATH, replaces `tackle` with `npx tackle` or the path of this program. Repeats the
+ * `--dir` flag of this command.
  */
 export function asTyped(text: string): string {
   return text.replaceAll(commands, (_, words: string) => `${commandName()} ${words}${directoryFlag(words)}`)

@@ -27,7 +27,7 @@ export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
   Object.defineProperty(globalThis, key, {
     configurable: true,
     value(code: number) {
-      // Node reports on stderr that it waits for the debugger. The debugger is this thread.
+      // Node would report on stderr that it waits for the debugger, which is the watchdog thread.
       process.once("exit", () => closeSync(2))
       exit(code)
     },

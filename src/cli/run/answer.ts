@@ -19,7 +19,7 @@ export interface AnswerOptions {
   questions: boolean
   /** Clears the screen for a question. Returns a function that restores the screen. */
   pause(): () => void
-  /** Fires when the run ends, which closes an open question. */
+  /** Closes an open question when it fires, for example because the run was interrupted. */
   signal: AbortSignal
   /** Called when the user presses Ctrl-C at a question. */
   interrupt(): void

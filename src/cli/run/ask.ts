@@ -61,7 +61,10 @@ function answersTo(
   return choices
 }
 
-/** Asks for rules that are narrower than the proposed rules. Returns undefined if the user presses Escape. */
+/**
+ * Asks for rules that are narrower than the proposed rules. Returns undefined if the user presses Escape, skips all
+ * rules or goes back.
+ */
 async function askNarrower(
   request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },

@@ -53,7 +53,10 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
 /** Maximum number of reports per prompt. Pasted text may contain many `@` characters. */
 const maxReported = 5
 
-/** Reports `@path` mentions in the prompt that do not match a file. Nothing is attached for these mentions. */
+/**
+ * Reports `@path` mentions in the prompt that do not match a file of the project. Nothing is attached for these
+ * mentions.
+ */
 export async function reportMissingMentions(
   prompt: string,
   { directory, worktree, agents }: Tackle,

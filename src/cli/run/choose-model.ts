@@ -115,7 +115,8 @@ interface Offer {
 
 /**
  * Asks the user to choose the first model: one from a local server, one from a provider with an API key, or the
- * built-in model. Saves the key and the choice. Returns the model as `provider/model`.
+ * built-in model. Saves the key and the choice, unless the user chooses the built-in model. Returns the model as
+ * `provider/model`.
  */
 export async function setUpModel(workspace: Workspace): Promise<string> {
   const { findLocalServers } = await import("../../model/list-models.ts")

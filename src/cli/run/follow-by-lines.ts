@@ -25,7 +25,8 @@ export interface LineOptions {
 
 /**
  * Shows a session and sends it each line of stdin. Only appends lines, so that screen readers and simple terminals can
- * show the session. Ends when stdin ends, the signal aborts, or the session is deleted.
+ * show the session. Ends when stdin ends, the signal aborts, or the session is deleted. If stdin is not a terminal,
+ * first waits until the session is idle.
  */
 export async function followByLines(options: LineOptions): Promise<void> {
   const { api, session, worktree, after, view, auto = false, prompt, signal } = options

@@ -98,8 +98,8 @@ export async function defaultModel(workspace: Workspace): Promise<string> {
 }
 
 /**
- * Returns the words as one text, or the text from stdin. Throws a `UsageError` that contains `example` if there is no
- * text.
+ * Returns the words as one text, or the text from stdin. Throws `UsageError` if there is no text. At a terminal, the
+ * message contains `example`.
  */
 export async function readPrompt(message: readonly string[], example: string): Promise<string> {
   const given = message.join(" ").trim()

@@ -87,9 +87,9 @@ function reportIgnored({ config, untrusted }: Workspace): void {
 }
 
 /**
- * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, tools or
- * servers, and uses only secrets and retention from the config. Problems in config files are therefore reported but not
- * fatal. If stored data leaves the machine, pass `openWorkspace` as `open`. With the default, a key in an invalid
+ * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, custom tools
+ * or MCP servers, and uses only secrets and limits from the config. Problems in config files are therefore reported but
+ * not fatal. If stored data leaves the machine, pass `openWorkspace` as `open`. With the default, a key in an invalid
  * section would not be masked. If the data directory is read-only, stored data can be read, but changing it throws.
  */
 export async function withStore<T>(

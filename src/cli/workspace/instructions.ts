@@ -110,8 +110,8 @@ const maxImports = 50
 
 /**
  * Returns the texts of the files that an instruction file imports with `@path`, directly or indirectly, each once. A
- * file of a project can import only files of the project. Files that may contain secrets are skipped. Skipped files are
- * reported.
+ * file of a project can import only files of the project. Skips and reports other files, and files that may contain
+ * secrets. Imports beyond the limits are skipped without a report.
  */
 async function readImports(
   start: { path: string; text: string },
