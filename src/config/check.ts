@@ -264,7 +264,10 @@ function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
 
 type Shape = Record<string, unknown>
 
-/** Returns the alternatives of a shape that do not contradict the node, for example in its `type`. */
+/**
+ * Returns the alternatives of a shape that do not contradict the node, for example in its `type`. If all of them
+ * contradict the node, returns all.
+ */
 function shapesOf(shape: Shape, node: ConfigNode | undefined): Shape[] {
   const choices = [shape.anyOf, shape.oneOf, shape.allOf].flatMap((list) => (Array.isArray(list) ? list : []))
   if (choices.length === 0) return [shape]

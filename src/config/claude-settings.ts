@@ -114,8 +114,8 @@ function commandPatterns(detail: string): string[] {
 
 /**
  * Translates a pattern in the syntax of gitignore. `//` starts an absolute path, `~/` a path in the home directory, and
- * `/` a path in the directory of the settings. A name without `/` matches in every directory. A wildcard also matches
- * `/`, so the result can match more paths.
+ * `/` a path in the base directory. A name without `/` matches in every directory. A wildcard also matches `/`, so the
+ * result can match more paths.
  */
 function pathPatterns(detail: string, base: string): string[] | undefined {
   if (detail.startsWith("!")) return undefined

@@ -5,7 +5,7 @@ import { type Location, projectLevels, userDirectory } from "./location.ts"
 import { filterEntries, type ObjectNode } from "./node.ts"
 
 /**
- * Lists the instruction files that are used without being named in a config: the user's file, then one file per
+ * Lists the instruction files that are used without being named in a config: the user's files, then the files of each
  * directory from the worktree root down to the working directory. Returns absolute paths, nearest last.
  */
 export function instructionFiles(location: Location): string[] {

@@ -39,7 +39,8 @@ export interface ConfigLayer {
 }
 
 /**
- * Parses one source, replaces the placeholders in it, and checks it. Throws `ConfigError` if the text cannot be parsed.
+ * Parses one source and checks it. Replaces the placeholders in a trusted config file. Throws `ConfigError` if the text
+ * cannot be parsed.
  */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind, read } = source

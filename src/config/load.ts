@@ -79,7 +79,7 @@ export interface LoadedConfig {
  * Reads and merges all config files. Objects merge by key. A later list replaces an earlier list, except for
  * `instructions` and `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` if
  * files cannot be read or parsed, formatters are incomplete, or Tackle's own files contain unknown keys or wrong types.
- * In OpenCode's files, unknown keys and wrong types cause warnings.
+ * In the files of other programs, unknown keys and wrong types cause warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)

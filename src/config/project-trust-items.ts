@@ -144,8 +144,9 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
 type PluginLocation = Location & { dataDirectory: string }
 
 /**
- * Lists the directories to search for a package that a config file names: the user's directories, then the project's
- * directories if the file belongs to the project.
+ * Lists the directories to search for a package that a config file names: the user's directories and the directory
+ * `plugin` in the data directory. If the file belongs to the project, the project's directories and the directory of
+ * the file follow.
  */
 export function packageDirectories(
   location: PluginLocation,

@@ -166,8 +166,8 @@ export interface TackleOptions extends AgentOptions {
    */
   contents?: string | ContentStore
   /**
-   * Passes sessions with new input to workers, as `Dispatcher.enqueue` does, instead of running them. The input and the
-   * request are one transaction if the {@link store} is in PostgreSQL.
+   * Passes sessions with new input to workers, as `Dispatcher.enqueue` does, instead of running them. If the {@link
+   * store} is in PostgreSQL, the input is stored and the worker is requested in one transaction.
    */
   dispatch?: Dispatch
   /**

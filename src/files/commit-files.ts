@@ -41,11 +41,11 @@ export class RollbackError extends TackleError {
 /**
  * Makes all changes or no changes. First writes and syncs all new content to temporary files, so that a full disk is
  * detected early. Then renames these files, and deletes files last. If a change fails, restores the files that have
- * already changed, with the same content, mode, times and inodes, and removes new directories. A file may replace a
- * directory that contains only files that the same change deletes, and a directory may replace a deleted file. Links
- * that are inserted during the change have no effect. Returns the stamps of the written files by path. Throws
- * `MovedPathError` if a path now leads elsewhere, the system error if a change fails, the errors of the checks, and
- * {@link RollbackError} if restoring fails.
+ * already changed, with the same content, mode, times and inodes, and removes new directories. On a file system without
+ * hard links, a restored file is a copy. A file may replace a directory that contains only files that the same change
+ * deletes, and a directory may replace a deleted file. Links that are inserted during the change have no effect.
+ * Returns the stamps of the written files by path. Throws `MovedPathError` if a path now leads elsewhere, the system
+ * error if a change fails, the errors of the checks, and {@link RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -144,7 +144,10 @@ async function removeEarly(
   undo.push({ what: showName(path), backup, run })
 }
 
-/** Removes a directory that contains only empty directories. Does nothing for any other path. */
+/**
+ * Removes a directory that contains only empty directories. Does nothing if the path is not a directory. Throws the
+ * system error if the directory contains a file.
+ */
 async function clearDirectory({ named, now }: HeldPath, undo: Undo[]): Promise<void> {
   const found = lstatSync(now, { throwIfNoEntry: false })
   if (!found?.isDirectory()) return

@@ -18,8 +18,8 @@ export interface GitOptions {
 const maxOutput = 64 * 1024 * 1024
 
 /**
- * Runs git without a shell and returns its output. Disables the repository's hooks, monitors, pagers, signing programs
- * and submodules. If git fails, rejects with the error output of git.
+ * Runs git without a shell and returns its output. Disables the repository's hooks, monitors and submodules and, unless
+ * `connects` is true, its pagers and signing programs. If git fails, rejects with the error output of git.
  */
 export function runGit(
   args: readonly string[],

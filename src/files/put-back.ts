@@ -218,8 +218,8 @@ function presentFile(state: State): FileNow | undefined {
 }
 
 /**
- * Returns what is at the path. A path below a file or link that the undo deletes counts as missing. A path whose
- * directory is now a link counts as `other`.
+ * Returns what is at the path. A path below a file or link that the undo or redo deletes counts as missing. A path
+ * whose directory is now a link counts as `other`.
  */
 async function readState(path: string, leaving: ReadonlySet<string>): Promise<State> {
   try {

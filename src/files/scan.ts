@@ -60,9 +60,9 @@ export interface Scan {
 }
 
 /**
- * Scans every file below `root` that the search tools do not ignore. Does not read files that are unchanged since
- * `known`. Does not follow links, and skips the directory `leaveOut`. Throws the system error if the root directory
- * cannot be read.
+ * Scans every file below `root` that is not ignored. Skips {@link heavyDirectories} and the directory `leaveOut`. Does
+ * not read files that are unchanged since `known`, and does not follow links. Throws the system error if the root
+ * directory cannot be read.
  */
 export async function scanTree(
   root: string,

@@ -33,7 +33,7 @@ export interface RequestBoard {
    * stored. Returns a promise only if the request is already shared.
    */
   settle(requestID: string, answer: RequestAnswer): boolean | Promise<boolean>
-  /** Stops sharing a request that was withdrawn. */
+  /** Stops sharing a request that was withdrawn. Stores `answer`, so that other processes stop showing the request. */
   withdraw(requestID: string, answer: RequestAnswer): void
 }
 

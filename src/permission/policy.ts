@@ -15,9 +15,9 @@ export interface Layer {
 }
 
 /**
- * All rules that apply to an agent. Later layers overrule earlier layers. `ceiling` contains the rules of a built-in
- * agent. The stricter verdict of the layers and the ceiling applies, unless a rule of the layer `agent` lifts the
- * ceiling.
+ * All rules that apply to an agent. Later layers overrule earlier layers. `ceiling` contains rules that limit the
+ * agent, such as the rules of a built-in agent. The stricter verdict of the layers and the ceiling applies, unless a
+ * rule of the layer `agent` lifts the ceiling.
  */
 export interface Policy {
   layers: readonly Layer[]
