@@ -5,7 +5,7 @@ import { ProviderError } from "./errors.ts"
 interface AnswerLimits {
   /** Maximum size of a body in bytes. */
   bodyBytes: number
-  /** Maximum size of one event or line in bytes. */
+  /** Maximum size of one line of an event stream in bytes. */
   lineBytes: number
   /**
    * Maximum time in milliseconds without data after the finish reason. After this time, the answer counts as complete.

@@ -32,8 +32,8 @@ export interface ProviderErrorDetails {
 }
 
 /**
- * Thrown when a model's server cannot be reached or returns an error. The message names the server and says what to do
- * next.
+ * Thrown when a model's server cannot be reached, or returns an error or an invalid answer. The message names the
+ * server and says what to do next.
  */
 export class ProviderError extends TackleError {
   readonly kind: ProviderErrorKind

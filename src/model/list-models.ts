@@ -49,7 +49,7 @@ export interface LocalServer {
   /** The known provider that usually listens on the port, such as `ollama`. */
   providerID: string
   /**
-   * Display name, such as `Ollama`. A different program may use the port, so ask the user before connecting to the
+   * Display name, such as `Ollama`. A different program may use the port, so ask the user before sending prompts to the
    * server.
    */
   name: string
@@ -65,8 +65,8 @@ const localMs = 1_000
 
 /**
  * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports of 127.0.0.1. Asks all ports for their
- * models in parallel and waits at most one second. `ports` maps provider ids to the ports to check instead. Rejects
- * only if the signal is aborted.
+ * models in parallel and waits at most one second. Omits servers without models. `ports` maps provider ids to the ports
+ * to check instead. Rejects only if the signal is aborted.
  */
 export async function findLocalServers(options: {
   fetch?: typeof fetch

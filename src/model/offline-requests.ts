@@ -10,8 +10,8 @@ export type OfflineRequest =
   | { kind: "unknown"; text: string }
 
 /**
- * Splits a message into requests. The separators are line breaks, list items, ends of sentences, "then", and commas
- * before a verb.
+ * Splits a message into requests: at line breaks and list items, and at a comma, the end of a sentence, "and" or "then"
+ * if a verb follows.
  */
 export function parseRequests(message: string): OfflineRequest[] {
   const requests: OfflineRequest[] = []

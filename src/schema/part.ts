@@ -94,8 +94,8 @@ export const RetryPart = z.object({
 export type RetryPart = z.infer<typeof RetryPart>
 
 /**
- * The content of a regular file: the SHA-256 of its bytes in hex, and its permission bits if known. With `link`, the
- * file is a symbolic link, and the bytes are its target.
+ * The content of a file: the SHA-256 of its bytes in hex, and its permission bits if known. With `link`, the file is a
+ * symbolic link, and the bytes are its target.
  */
 export const FileVersion = z.object({
   hash: z.string(),

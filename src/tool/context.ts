@@ -216,7 +216,7 @@ export interface SubagentResult {
 
 /**
  * Shows the document, asks the user and waits without a time limit. Resolves with undefined if the user dismisses the
- * questions. Rejects if the call is aborted, or if `stop` aborts, which withdraws the questions.
+ * questions. If the call is aborted or `stop` aborts, withdraws the questions and rejects.
  */
 export type AskUser = (
   questions: Question[],
@@ -288,7 +288,7 @@ export interface InstructionCapability {
 
 /** Instructions for the files below a directory. */
 export interface FoundInstructions {
-  /** Absolute path with links resolved. */
+  /** Absolute path of the instruction file, with links resolved. */
   path: string
   /** Text of the instructions. Begins with a line that names their source. */
   text: string

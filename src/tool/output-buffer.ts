@@ -7,7 +7,7 @@ import { describeCut, fits, lineCount, renderCut, type Truncation } from "./trun
 export interface OutputView extends Truncation {
   /**
    * Output without control sequences. If the output exceeds the limits, the text contains a notice, followed by the
-   * beginning and the end of the output. Empty if there is no output.
+   * part of the output that {@link OutputLimits.keep} selects. Empty if there is no output.
    */
   text: string
 }
@@ -34,7 +34,8 @@ const minBlockBytes = 256 * 1024
 
 /**
  * Creates a buffer that keeps the first block and the last two blocks in memory. Full blocks are written to disk.
- * Output that has not filled a block is written to disk only if the output is viewed and exceeds the limits.
+ * Output that has not filled a block is written to disk when the output is viewed and exceeds the limits, or when the
+ * buffer is closed after earlier output was written.
  */
 export function createOutputBuffer(options: { limits: OutputLimits; spill: SpillOpener }): OutputBuffer {
   const blockBytes = Math.max(minBlockBytes, options.limits.maxBytes)

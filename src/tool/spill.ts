@@ -33,8 +33,8 @@ export interface SpillFile {
    */
   readonly capped: boolean
   /**
-   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails, for example on a
-   * read-only disk. If the disk is almost full, appends only the beginning of the chunk and throws.
+   * Appends a chunk, or does nothing if the file is closed or has reached its limit. Throws if writing fails, for
+   * example on a read-only disk. If the disk is almost full, appends only the beginning of the chunk and throws.
    */
   write(chunk: Uint8Array | string): void
   /** Writes the end of the output and closes the file. Throws the same errors as `write`. Idempotent. */

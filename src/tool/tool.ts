@@ -30,7 +30,10 @@ export function isToolId(id: string): boolean {
   return /^[A-Za-z0-9_-]{1,64}$/.test(id)
 }
 
-/** Returns true for a tool created by {@link define}, even in another copy of this module. */
+/**
+ * Returns true for a value with the `id` and `init` of a tool, such as the result of {@link define} in another copy of
+ * this module.
+ */
 export function isTool(value: unknown): value is Info {
   if (typeof value !== "object" || value === null) return false
   return "id" in value && typeof value.id === "string" && "init" in value && typeof value.init === "function"

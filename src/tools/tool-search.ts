@@ -30,7 +30,9 @@ const parameters = z.lazy(() =>
  */
 const shownLength = 160
 
-/** Searches the tools that are not offered yet. The session offers the tools in `metadata.found` from the next step on. */
+/**
+ * Searches the tools that are not offered yet. The session offers the tools in `metadata.found` from the next step on.
+ */
 export const toolSearchTool = define(toolSearchId, {
   description: readText(new URL("./tool-search.md", import.meta.url)),
   parameters,

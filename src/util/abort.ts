@@ -42,9 +42,7 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/**
- * Resolves after `ms` milliseconds. If the signal aborts first, rejects with the signal's reason, as a Tackle error.
- */
+/** Resolves after `ms` milliseconds. If the signal aborts first, rejects with the error of {@link abortedError}. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

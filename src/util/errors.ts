@@ -57,8 +57,8 @@ export function errorMessage(error: unknown): string {
 const unreadable = "an error that cannot be read"
 
 /**
- * Returns the `code` of a system error, such as `ENOENT`, or undefined if the value has no such code. Never throws,
- * even if reading the value does.
+ * Returns the `code` of a thrown value, such as `ENOENT` for a system error, or undefined if the value has no string as
+ * its code. Never throws, even if reading the value does.
  */
 export function systemCode(error: unknown): string | undefined {
   try {

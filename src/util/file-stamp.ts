@@ -6,8 +6,8 @@ export type FileStamps = ReadonlyMap<string, string>
 
 /**
  * Returns the inode, size and times of a file as a string that changes when the file changes. Returns an empty string
- * if the file does not exist. The stamp of a directory changes when entries are added or removed. Costs one `stat`.
- * Follows links. Never throws.
+ * if the file does not exist, and an error code if it cannot be inspected. The stamp of a directory changes when
+ * entries are added or removed. Costs one `stat`. Follows links. Never throws.
  */
 export function fileStamp(path: string): string {
   try {
@@ -19,7 +19,10 @@ export function fileStamp(path: string): string {
   }
 }
 
-/** Returns true if the file or directory changed at `since` (in milliseconds since the epoch) or later. */
+/**
+ * Returns true if the file or directory changed at `since` (in milliseconds since the epoch) or later. Returns false if
+ * it does not exist or cannot be inspected.
+ */
 export function changedSince(path: string, since: number): boolean {
   try {
     const found = statSync(path, { throwIfNoEntry: false })

@@ -29,8 +29,9 @@ export function findProgram(name: string, locations: ProgramLocations): string |
 }
 
 /**
- * Returns the directories for the `PATH` of started programs. Excludes relative directories, and directories in an
- * untrusted worktree, because the system also searches `PATH` for the interpreter of a script.
+ * Returns the directories for the `PATH` of started programs. If the worktree is trusted, its `node_modules/.bin` comes
+ * first. Excludes relative directories, and directories in an untrusted worktree, because the system also searches
+ * `PATH` for the interpreter of a script.
  */
 export function programDirectories({ searchPath, worktree, trusted }: ProgramLocations): string[] {
   const listed = searchPath.split(delimiter).filter(isAbsolute)

@@ -2,7 +2,10 @@ import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-sta
 
 /** A value that is read from files, and read again when one of the files changes. */
 export interface FollowedFiles<T> {
-  /** Returns true if a file changed since it was read. Costs one `stat` per file and directory. */
+  /**
+   * Returns true if a file changed since the last read, or if the files have not been read yet. Costs one `stat` per
+   * file and directory.
+   */
   changed(): boolean
   /**
    * Like `changed`, but checks at most once every 200 ms and returns false in between. For use between the steps of a

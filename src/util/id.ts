@@ -41,9 +41,9 @@ const idPattern = new RegExp(
 )
 
 /**
- * Returns a new id, such as `prt_0mk3v1f2a00b…`. The ids of one process are strictly ascending, even within a
- * millisecond and when the clock steps back. The ids of different processes sort by time and practically never collide
- * (ten random base-36 digits). Ids are guessable and grant no access.
+ * Returns a new id, such as `prt_0mk3v1f2a00b…`. Ids with the same prefix from one process are strictly ascending, even
+ * within a millisecond and when the clock steps back. The ids of different processes sort by time and practically never
+ * collide (ten random base-36 digits). Ids are guessable and grant no access.
  */
 export function newId(prefix: IdPrefix): string {
   const now = Date.now()

@@ -1,6 +1,7 @@
 /**
- * Characters that are invisible or change how adjacent characters are displayed: control characters, direction marks,
- * tags, zero-width characters, spaces other than U+0020, and unassigned characters. Line feeds are excluded.
+ * Characters that are invisible or change how adjacent characters are displayed: control characters, line and paragraph
+ * separators, direction marks, tags, zero-width characters, spaces other than U+0020, and characters that are
+ * unassigned or for private use. Line feeds are excluded.
  */
 const unseen =
   /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u

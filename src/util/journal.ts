@@ -16,7 +16,10 @@ export interface Journal<T extends object> {
   entries(): JournalEntry<T>[]
   /** Removes all records that this process wrote. */
   clear(): void
-  /** Calls `end` for each record of a process that no longer runs, and removes the record if `end` succeeds. */
+  /**
+   * Calls `end` for each record of a process that no longer runs, and removes the record if `end` succeeds. Also
+   * removes incomplete records of such processes.
+   */
   endOrphans(end: (record: T) => Promise<void>): Promise<void>
 }
 
@@ -32,7 +35,7 @@ export interface JournalOptions<T> {
   /** Directory of the records. The first record creates it. */
   directory: string
   schema: z.ZodType<T>
-  /** Receives file errors and failures of `end`. The journal continues after these errors. */
+  /** Receives errors from writing and removing records, and from `end`. The journal continues after these errors. */
   onProblem(what: "write" | "remove" | "end", error: unknown): void
 }
 

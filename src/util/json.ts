@@ -28,7 +28,7 @@ export function isTooDeep(value: unknown): boolean {
   return true
 }
 
-/** Returns true for a JSON object, that is, not for null or an array. */
+/** Returns true for an object that is not an array. Returns false for null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
@@ -60,8 +60,8 @@ function sorted(value: unknown): unknown {
 }
 
 /**
- * Returns the record's own property with this key, or undefined if it has none. Ignores inherited properties such as
- * `toString`. Use it for keys from untrusted input.
+ * Returns the value of the record's own property with this key, or undefined if it has none. Ignores inherited
+ * properties such as `toString`. Use it for keys from untrusted input.
  */
 export function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined

@@ -14,10 +14,10 @@ export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
- * neither the file nor its imports by path have changed. Node strips the types. If Node cannot run a module this way
- * (because of enums, parameter properties or TypeScript packages), jiti transforms it. `aliases` apply to the file and
- * its imports by path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the
- * error of the import if the module cannot be loaded.
+ * neither the file, its imports by path nor the options have changed. Node strips the types. If Node cannot run a
+ * module this way (because of enums, parameter properties or TypeScript packages), jiti transforms it. `aliases` apply
+ * to the file and its imports by path. If `pinned` is given, only bytes with a matching hash run: see {@link
+ * ModuleGraph}. Throws the error of the import if the module cannot be loaded.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */

@@ -92,7 +92,7 @@ async function listen(server: Server, { name, host, port, socket }: LocalServerO
 /** Hosts that refer to this machine, as they appear in URLs. */
 export const loopbackHosts: readonly string[] = ["127.0.0.1", "localhost", "[::1]"]
 
-/** Returns true for a listening address that only this machine can reach. */
+/** Returns true for a listening address in {@link loopbackHosts}. Only this machine can reach such an address. */
 export function isLoopback(address: string): boolean {
   return loopbackHosts.includes(hostInUrl(address))
 }

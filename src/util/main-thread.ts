@@ -45,8 +45,8 @@ export function noteTimeLimit(ms: number, message: string): () => void {
 }
 
 /**
- * Requests a watchdog that runs until the returned function is called. The watchdog starts only when third-party code
- * is about to run, because a thread costs time and memory.
+ * Requests a watchdog. Calls `start` when third-party code is about to run, and not earlier, because a thread costs
+ * time and memory. The returned function withdraws the request. It does not stop a watchdog that is already running.
  */
 export function requestWatchdog(start: () => Watchdog): () => void {
   requested = start

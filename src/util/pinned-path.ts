@@ -13,8 +13,8 @@ import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
 /**
- * Thrown if a path no longer resolves to the file for which permission was granted, because a link or file was
- * inserted.
+ * Thrown if a path no longer resolves to the file for which permission was granted, because a link or another file
+ * replaced a part of the path.
  */
 export class MovedPathError extends TackleError {
   constructor(path: string) {

@@ -86,7 +86,8 @@ export function identifyProcess(): ProcessIdentity {
 }
 
 /**
- * Returns true if the identity is that of this process, and not that of a process with the same pid on another machine.
+ * Returns true if the identity is that of this process, and not that of another process with the same pid, for example
+ * on another machine.
  */
 export function isThisProcess({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (pid !== process.pid) return false

@@ -80,7 +80,7 @@ export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = kil
   return true
 }
 
-/** Returns true while a process of the group runs. Zombies do not count. */
+/** Returns true while a process of the group runs. Zombies do not count, except on systems without `/proc`. */
 export function isGroupAlive(group: number): boolean {
   if (!canSignal(-group)) return false
   const table = readProcessTable()
@@ -129,7 +129,8 @@ function addDescendants(table: readonly ProcessEntry[], known: Map<number, Proce
 }
 
 /**
- * Sends the signal to the whole group in one call, so that no fork escapes, and then to each process outside the group.
+ * Sends the signal to the whole group in one call, so that no fork escapes, and then to each known process outside the
+ * group.
  */
 function send(tree: ProcessTree, known: ReadonlyMap<number, ProcessEntry>, signal: NodeJS.Signals): void {
   if (tree.group !== undefined) signalIfThere(-tree.group, signal)

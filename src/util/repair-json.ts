@@ -3,8 +3,8 @@ import { nearNames } from "./similarity.ts"
 
 /**
  * Returns the offered name that the model most likely meant. Prefers a name that differs only in case, `-`, `_`, spaces
- * or a prefix such as `functions.`. Otherwise, allows one wrong letter in names of four or five letters, and two in
- * longer names. Returns undefined if no name or several names match.
+ * or a prefix such as `functions.`. Otherwise, allows one edit in names of four or five characters, and two in longer
+ * names. Returns undefined if no name or several names match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name
@@ -21,15 +21,18 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]/g, "")
 }
 
-/** The parsed arguments, or the error. `repaired` is the JSON that was used instead of invalid text. */
+/**
+ * The parsed arguments, or the error. `repaired` is the JSON that was used instead of the model's text. It is absent if
+ * the text needed no repair.
+ */
 export type RepairedArguments =
   | { ok: true; value: Record<string, unknown>; repaired?: string }
   | { ok: false; error: string }
 
 /**
- * Parses the arguments of a call. Repairs only unambiguous defects: empty text (becomes `{}`), JSON in a JSON string, a
- * code fence, text after the object, trailing commas, and raw line breaks in strings. Never guesses content: truncated
- * text and a second object remain errors. Arguments that are nested more than 200 levels deep are an error.
+ * Parses the arguments of a call. Repairs only unambiguous defects: empty text or `null` (becomes `{}`), JSON in a JSON
+ * string, a code fence, text after the object, trailing commas, and raw line breaks in strings. Never guesses content:
+ * truncated text and a second object remain errors. Arguments that are nested more than 200 levels deep are an error.
  */
 export function repairArguments(raw: string): RepairedArguments {
   const repaired = readArguments(raw)
@@ -74,8 +77,8 @@ function kindOf(value: unknown): string {
 const controls: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
 /**
- * Returns the repaired object at the start of the text. Returns undefined if the object is not closed or another value
- * follows.
+ * Returns the repaired object at the start of the text. Returns undefined if the object is not closed, or if another
+ * object or an array follows.
  */
 function firstObject(text: string): string | undefined {
   if (!text.startsWith("{")) return undefined

@@ -6,8 +6,8 @@ import { createLineIndex, eolFinder, type Line, type LineIndex, splitLines } fro
 import type { PatchHunk } from "./patch-parse.ts"
 
 /**
- * Thrown if a hunk does not match the file. The message names the hunk and the reason, and shows the most similar text
- * of the file.
+ * Thrown if a hunk does not match the file. The message names the hunk and the reason. If no text matches, it also
+ * shows the most similar text of the file.
  */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
@@ -25,8 +25,8 @@ export interface PatchedText {
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
  * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched only without
- * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError} if a hunk does not match
- * exactly one location, overlaps with another hunk, or leaves the indentation unclear.
+ * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError} if the location of a
+ * hunk is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the indentation unclear.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)

@@ -34,9 +34,9 @@ export class PatchSyntaxError extends TackleError {
 }
 
 /**
- * Parses a patch. Ignores a here-document or Markdown fence around the patch. Accepts LF and CRLF line endings, and
- * empty context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError} if the text
- * is not a valid patch.
+ * Parses a patch. Ignores text around the patch, such as a here-document or a Markdown fence. Accepts LF and CRLF line
+ * endings, and empty context lines without a prefix. Joins sections that update the same path. Throws {@link
+ * PatchSyntaxError} if the text is not a valid patch.
  */
 export function parsePatch(patchText: string): PatchSection[] {
   const lines = patchText.split(/\r\n|\n/)

@@ -7,7 +7,7 @@ import type { RunningProcess } from "../../util/process.ts"
 import { currentTime } from "../../util/time.ts"
 
 /**
- * Maximum number of ended jobs to keep. The oldest are dropped first. Each job can hold up to 0.8 MB of output in
+ * Maximum number of ended jobs to keep. The oldest are dropped first. An ended job keeps at most 16 KB of output in
  * memory.
  */
 const maxEnded = 32

@@ -13,7 +13,7 @@ export interface ShellCommand {
   cwd: string
   /** Whether the command runs outside the sandbox. If true, permission has been granted. */
   outside: boolean
-  /** Whether the input stays open. If true, the command becomes a job as soon as it has started. */
+  /** Whether the input stays open. If true, the command becomes a job if it is still running after one second. */
   stdin: boolean
 }
 

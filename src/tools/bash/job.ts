@@ -36,7 +36,9 @@ export class UnknownJobError extends TackleError {
   }
 }
 
-/** Thrown if a job does not accept input, because it was started without input or has ended. */
+/**
+ * Thrown if a job does not accept input, because it was started without input, its input was closed, or it has ended.
+ */
 export class JobInputError extends TackleError {
   constructor(id: string, status: JobInfo["status"]) {
     const why = { running: "its input is closed", exited: "it has exited", killed: "it was killed" }[status]
@@ -130,7 +132,8 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
 }
 
 /**
- * Waits until the job has written output and has then been silent for `silenceMs`. Waits at most `replyMs` in total.
+ * Waits until the job has written output and has then been silent for `silenceMs`, or until the job has ended. Waits at
+ * most `replyMs` in total.
  */
 async function replied(job: Job, before: number, signal: AbortSignal): Promise<void> {
   let last = before

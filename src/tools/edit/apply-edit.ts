@@ -178,7 +178,7 @@ export interface LineEdit {
   new: readonly Line[]
   /** Line ending of new lines. */
   eol: string
-  /** Width of the file's indentation levels, in columns. */
+  /** Width of the file's indentation levels, in characters. A tab is one character. */
   unit?: number
   /** Returns true if the file contains the character. Default: always false. */
   isUsed?(character: string): boolean
@@ -356,7 +356,7 @@ function indenter({ file, old, new: fresh, unit }: LineEdit) {
   }
 }
 
-/** One line in three versions, without outer white space. */
+/** A line or a span of the file in three versions. A line has no outer white space. */
 interface Wordings {
   file: string
   old: string
@@ -366,7 +366,7 @@ interface Wordings {
 }
 
 /**
- * Applies the change from `old` to `fresh` to the file's line, word by word. Keeps other differences between the file
+ * Applies the change from `old` to `fresh` to the file's text, word by word. Keeps other differences between the file
  * and `old`. The result is `misquoted` if the change affects such a difference. A difference in spacing or look-alikes
  * does not count: where it overlaps with the change, the change takes precedence.
  */

@@ -11,7 +11,7 @@ import { isBlank, type Line, lineNumbers, pairSimilarity, type Span, splitLines,
 
 /**
  * The result of {@link findEdit}. `strategy` is the strictest strategy that found the text, and `reading` is the
- * interpretation that the strategy used. `lines` contains the first ten line numbers, from 1.
+ * interpretation that the strategy used. `lines` contains the line numbers, from 1, of the first ten matches.
  */
 export type EditMatch =
   | { kind: "found"; strategy: StrategyName; reading: Reading; spans: Span[] }

@@ -100,10 +100,10 @@ function leastIndent(lines: readonly Line[]): string | undefined {
   )
 }
 
-/** Maximum width of a level, in columns. Wider steps are alignment, not levels. */
+/** Maximum width of a level, in characters. Wider steps are alignment, not levels. */
 const maxUnit = 8
 
-/** Returns the most frequent width of one level, in columns, or undefined if the lines have no levels. */
+/** Returns the most frequent width of one level, in characters, or undefined if the lines have no levels. */
 export function indentUnit(lines: readonly Line[]): number | undefined {
   const counts = new Map<number, number>()
   const widths = withText(lines).map(({ text }) => indentOf(text).length)
@@ -116,8 +116,8 @@ export function indentUnit(lines: readonly Line[]): number | undefined {
 }
 
 /**
- * Returns the smallest indentation step between adjacent lines, ignoring alignment by one column. Returns undefined if
- * there are no steps.
+ * Returns the smallest indentation step between adjacent lines that are not blank, in characters. A step of one
+ * character, which may be alignment, counts only if no step is larger. Returns undefined if there are no steps.
  */
 export function leastStep(lines: readonly Line[]): number | undefined {
   const widths = withText(lines).map(({ text }) => indentOf(text).length)
@@ -160,8 +160,8 @@ export function createReindent(
 }
 
 /**
- * Returns true if the levels are shifted, scaled by the known scale, or scaled from the margin. A single level is
- * consistent with both shifting and scaling.
+ * Returns true if the levels change between tabs and spaces, are shifted, are scaled by the known scale, or are scaled
+ * from the margin. A single level is consistent with both shifting and scaling.
  */
 function isLikely(step: Step, levels: readonly IndentPair[], scale: number | undefined): boolean {
   if (step.from !== step.to) return true

@@ -26,8 +26,9 @@ export function toPlain(text: string): string {
 
 /**
  * Learns from pairs of old text and file text which forms the file uses. Returns a function that writes new text with
- * these forms. The function returns undefined for a look-alike that occurs neither in the pairs nor in the file,
- * because it may be intended. If no pair differs, the function returns the text unchanged.
+ * these forms. The function returns undefined if the form of a look-alike is unclear. For example, a look-alike that
+ * occurs neither in the pairs nor in the file may be intended. If no pair differs, the function returns the text
+ * unchanged.
  */
 export function createFileForms(
   pairs: readonly { old: string; file: string }[],

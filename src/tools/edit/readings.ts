@@ -1,4 +1,4 @@
-/** A transformation that a model applied to both texts by mistake. The result of an edit names it. */
+/** A transformation that a model applied to the texts of an edit by mistake. The result of an edit names it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
 /**

@@ -106,7 +106,10 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
   return new EditError(unclear, `oldString was found in ${title} at line ${line}, ${reasons[unclear]}`)
 }
 
-/** Returns the error for old text that was not found exactly once. */
+/**
+ * Returns the error for a match that cannot be applied: its old text is missing, ambiguous, already replaced or
+ * disputed.
+ */
 export function matchError(
   match: Exclude<EditMatch, { kind: "found" }>,
   title: string,

@@ -30,8 +30,8 @@ export type StrategyName =
 export interface Strategy {
   name: StrategyName
   /**
-   * How strictly the strategy compares. With `literal`, all characters except line endings are equal. With `whole`, all
-   * lines are equal in a normalized form. With `partial`, some lines differ.
+   * How strictly the strategy compares. With `literal`, all characters except line endings are equal. With `whole`, the
+   * whole text is equal in a normalized form. With `partial`, some lines differ.
    */
   kind: "literal" | "whole" | "partial"
   find(file: SearchedFile, reading: Reading): Span[]
@@ -239,11 +239,11 @@ export function isMark({ text }: Line): boolean {
   return mark.test(text)
 }
 
-/** Maximum number of lines that one mark stands for. */
+/** A mark stands for fewer lines than this number. */
 const maxMarked = 300
 /**
- * A block at another location is a rival if it contains all quoted lines except one and is at most this many lines
- * longer.
+ * A block at another location is a rival if it contains all quoted lines except at most one and is at most this many
+ * lines longer.
  */
 const rivalSlack = 3
 
@@ -325,7 +325,8 @@ function waysFrom(
 }
 
 /**
- * Finds a block at another location that contains at least two quoted lines, and all quoted lines except one, in order.
+ * Finds a block at another location that contains at least two quoted lines, and all quoted lines except at most one,
+ * in order.
  */
 function rivalsOf(block: MarkedBlock, texts: readonly string[], wanted: readonly string[]): MarkedBlock[] {
   const quoted = wanted.filter((text) => text !== "")

@@ -54,7 +54,10 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Queries the language server of a file. Starting a server requires an additional permission. */
+/**
+ * Queries the language server of a file. The permission request names the operation, and the server if the call starts
+ * it.
+ */
 export const lspTool = define("lsp", {
   description: readText(new URL("./lsp.md", import.meta.url)),
   parameters,

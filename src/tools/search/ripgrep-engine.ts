@@ -34,7 +34,7 @@ const failedCode = 2
 
 /**
  * Creates an engine that runs one ripgrep process per call. The process is killed if the loop ends early or the signal
- * fires. If `binary` rejects or the program does not start, the calls throw {@link EngineUnavailableError}.
+ * aborts. If `binary` rejects or the program does not start, the calls throw {@link EngineUnavailableError}.
  */
 export function createRipgrepEngine(binary: () => Promise<string> = packagedBinary): SearchEngine {
   return {

@@ -56,7 +56,7 @@ export interface FileMatches {
 /**
  * Finds files and lines below a root. Includes hidden files. Excludes `.git`, files excluded by the project's ignore
  * files, symlinks and, in text searches, binary files. The order of files is undefined. Leaving the loop early stops
- * the search. Throws the signal's reason if the signal aborts.
+ * the search. Throws the error of `abortedError` if the signal aborts.
  */
 export interface SearchEngine {
   /** Yields absolute paths. */

@@ -7,7 +7,7 @@ export interface SearchBackend {
   name: string
   /**
    * Searches with the service. Throws `SearchError` if the search fails and `TimeoutError` if the service is too slow.
-   * Throws the signal's reason if the signal aborts.
+   * Throws the error of `abortedError` if the signal aborts.
    */
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
 }
@@ -53,7 +53,8 @@ export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVari
 
 /**
  * Returns the search service set in the config or the environment. If neither sets a search service, returns Exa
- * without a key and `configured: false`. See `availability.ts` for when Exa without a key is available.
+ * without a key and `configured: false`. If the key or URL of the service is missing, its `search` reports the missing
+ * setting. See `availability.ts` for when Exa without a key is available.
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,

@@ -46,8 +46,8 @@ export interface PageRequest {
 /**
  * Fetches a page and follows redirects. Each redirect is checked like the first URL. Each host name is resolved once
  * per request, and the connection uses the checked addresses. Throws {@link WebfetchError} if the page cannot be
- * fetched, `TimeoutError` at the time limit, and the errors of `askUrl` and `askPrivate`. Throws the signal's reason if
- * the signal aborts.
+ * fetched, `TimeoutError` at the time limit, and the errors of `askUrl` and `askPrivate`. Throws the error of
+ * `abortedError` if the signal aborts.
  */
 export async function fetchPage(request: PageRequest): Promise<Page> {
   const clock = createClock(request.timeoutMs, request.signal)
@@ -147,8 +147,8 @@ export interface ResolvedHost {
 }
 
 /**
- * Resolves the URL's host. Throws {@link WebfetchError} if the host cannot be resolved. Throws the signal's reason if
- * the signal aborts.
+ * Resolves the URL's host. Throws {@link WebfetchError} if the host cannot be resolved. Throws the error of
+ * `abortedError` if the signal aborts.
  */
 export async function resolveHost(url: URL, signal: AbortSignal): Promise<ResolvedHost> {
   const host = url.hostname.replace(/^\[|\]$/g, "")

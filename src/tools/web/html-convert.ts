@@ -7,9 +7,9 @@ export type HtmlForm = "markdown" | "text"
 const invisible = ["script", "style", "noscript", "template", "iframe", "object", "embed", "canvas"] as const
 
 /**
- * Converts a page to Markdown or plain text. Makes URLs of links and images absolute. Omits embedded images and
- * elements without text. Takes seconds for large or badly nested pages, and throws `RangeError` for deeply nested
- * pages, so call it through `html-to-text.ts`.
+ * Converts a page to Markdown or plain text. In Markdown, makes the URLs of links and images absolute. Omits embedded
+ * images and elements without text. Takes seconds for large or badly nested pages, and throws `RangeError` for deeply
+ * nested pages, so call it through `html-to-text.ts`.
  */
 export function convertHtml(html: string, base: string, form: HtmlForm): string {
   const service = new TurndownService({
@@ -74,7 +74,10 @@ function attribute(node: PageNode, name: string): string {
   return node.getAttribute?.(name) ?? ""
 }
 
-/** Returns the absolute URL, or undefined for links within the page and embedded data. */
+/**
+ * Returns the absolute URL. Returns undefined for links within the page and for protocols other than HTTP, HTTPS and
+ * `mailto`, such as `data`.
+ */
 function absolute(url: string, base: string): string | undefined {
   if (url === "" || url.startsWith("#") || !URL.canParse(url, base)) return undefined
   const { protocol, href } = new URL(url, base)

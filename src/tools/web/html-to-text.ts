@@ -13,8 +13,8 @@ const memoryLimitMb = 1024
 
 /**
  * Converts a page to Markdown or text in a worker thread with time and memory limits, because pages are untrusted and
- * the engine must not block. Throws {@link WebfetchError} if the page cannot be converted. Throws the signal's reason
- * if the signal aborts.
+ * the engine must not block. Throws {@link WebfetchError} if the page cannot be converted. Throws the error of
+ * `abortedError` if the signal aborts.
  */
 export async function htmlToText(
   html: string,

@@ -26,8 +26,8 @@ export interface GetAnswer {
 
 /**
  * Sends a GET request over a new connection to one of the given addresses. Checks certificates against the host name.
- * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable or the body exceeds `maxBytes`.
- * Throws the signal's reason if the signal aborts.
+ * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable, or if the body exceeds `maxBytes`
+ * or has an unsupported encoding. Throws the error of `abortedError` if the signal aborts.
  */
 export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   const { url, signal } = request

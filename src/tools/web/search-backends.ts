@@ -7,9 +7,9 @@ export interface SearchRequest {
   /** `code` searches examples and documentation of libraries. */
   kind: "web" | "code"
   query: string
-  /** Maximum number of results. */
+  /** Maximum number of results. Some services return more. */
   results: number
-  /** Maximum total length of all texts, in characters. A service may return less. */
+  /** Maximum total length of all texts, in characters. Some services ignore it. */
   maxCharacters: number
 }
 
@@ -240,7 +240,7 @@ async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: 
 /**
  * Sends a request and returns the response text. Does not follow redirects, so that the key goes only to the configured
  * server. Throws {@link SearchError} if the server is unreachable, returns an HTTP error or sends more than 5 MB, and
- * `TimeoutError` after 25 s. Throws the signal's reason if the signal aborts.
+ * `TimeoutError` after 25 s. Throws the error of `abortedError` if the signal aborts.
  */
 async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
   const message = `The ${name} search did not respond within ${timeoutMs / 1000} s.`
