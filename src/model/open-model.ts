@@ -33,8 +33,8 @@ export interface OpeningDependencies {
 }
 
 /**
- * Maximum length of an event whose text is joined. Joining a longer event gains little, and an event with millions of
- * characters would overflow the stack of the regular expression that finds its text.
+ * Maximum length in bytes of an event whose text is joined. Joining a longer event gains little, and an event with
+ * millions of characters would overflow the stack of the regular expression that finds its text.
  */
 const joinedLength = 4_096
 
@@ -169,8 +169,8 @@ type ModelFactory = (modelID: string) => LanguageModelV4
 /**
  * Returns the model factory of a package. Shipped packages are imported by literal names, so that the bundle loads each
  * of them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts an
- * array of `Uint8Array` as the body. Throws `UsageError` if the settings are invalid, or if the package is missing or
- * implements another version of the provider interface.
+ * array of `Uint8Array` as the body. Throws `UsageError` if the settings are invalid or the package cannot be used. The
+ * factory throws `UsageError` if the package implements another version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },
@@ -242,7 +242,7 @@ function known(settings: ProviderSettings): Defined<ProviderSettings> {
 
 type Defined<T> = { name: string } & { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Removes the name, which these packages would use as the key of their metadata. */
+/** Removes undefined settings and the name, which these packages would use as the key of their metadata. */
 function unnamed(settings: ProviderSettings): Omit<Defined<ProviderSettings>, "name"> {
   const { name: _, ...rest } = known(settings)
   return rest

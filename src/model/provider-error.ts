@@ -15,7 +15,7 @@ interface Report {
   url: string | undefined
   headers: Record<string, string>
   body: string
-  /** `type` and `code` of the provider's error object. */
+  /** `type`, `code` and `status` of the provider's error object, as far as they are text. */
   labels: string
   /** System error code such as `ECONNREFUSED`. */
   systemCode: string | undefined
@@ -23,9 +23,9 @@ interface Report {
 }
 
 /**
- * Converts an error from a provider package. The message names the model, the host, the status, and the next step.
- * `streamed` means that the error occurred within an answer. In this case, an unknown error is retryable, because the
- * server had accepted the request.
+ * Converts an error from a provider package. The message names the model and, if they are known, the host, the status
+ * and the next step. `streamed` means that the error occurred within an answer. In this case, an unknown error is
+ * retryable, because the server had accepted the request, unless its labels match {@link refusal}.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
@@ -192,7 +192,7 @@ function hostOf(url: string | undefined): string {
   return url !== undefined && URL.canParse(url) ? new URL(url).host : "the server"
 }
 
-/** Maximum length of a response body that is searched, in characters. */
+/** Maximum number of characters of a response body to search. */
 const maxBodyLength = 8_192
 
 function sentence(text: string): string {

@@ -87,8 +87,9 @@ export function familyOf(npm: string): ProviderFamily {
 }
 
 /**
- * Returns the key of `providerOptions` that a package reads. The key is the provider id for compatible servers, and the
- * package name in camel case and without its scope for AI SDK packages. Azure uses OpenAI's key.
+ * Returns the key of `providerOptions` that a package reads. For AI SDK packages, the key is the package name in camel
+ * case and without its scope. For a package `@scope/ai-sdk-provider`, it is the scope. For other packages and for
+ * compatible servers, it is the provider id up to its first period. Azure uses OpenAI's key.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {
   if (npm === "@ai-sdk/azure") return "openai"
@@ -194,8 +195,9 @@ function describeServer({ id, npm, row, config }: Provider): ModelServer {
 }
 
 /**
- * Returns the tool policy that is configured for the model, or else for its provider. Also returns the config key that
- * sets the policy, and the configured dialect.
+ * Returns the tool policy that is configured for the model, or else for its provider (default: `auto`). If the model's
+ * `tool_call` is false, `synthetic` replaces the provider's `native` or `auto`. Also returns the config key that sets
+ * the policy, and the configured dialect.
  */
 export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)

@@ -39,7 +39,7 @@ interface Quirks {
 
 interface Row extends Quirks {
   family?: ProviderFamily
-  /** Matches the model id on any server. */
+  /** Matches the model id. A row applies only if all its conditions match. */
   id?: RegExp
   /** Matches the package name or the host name. */
   server?: RegExp

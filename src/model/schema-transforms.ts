@@ -61,7 +61,7 @@ export const constAsEnum = everywhere((schema) => {
   return { ...rest, enum: [only] }
 })
 
-/** Adds missing `items` to arrays. OpenAI and Gemini refuse requests without them. */
+/** Adds `items` of type `string` to arrays without `items`. OpenAI and Gemini refuse requests with such arrays. */
 export const typedItems = everywhere((schema) =>
   schema.type === "array" && schema.items === undefined && schema.prefixItems === undefined
     ? { ...schema, items: { type: "string" } }

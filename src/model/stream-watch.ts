@@ -17,8 +17,8 @@ export interface StreamWatch {
 }
 
 /**
- * Creates a watch. `silence` creates the error for an exceeded limit. All waits share one timer, so that starting a
- * wait only reads the clock.
+ * Creates a watch. The first wait begins immediately. `silence` creates the error for an exceeded limit. All waits
+ * share one timer, so that starting a wait only reads the clock.
  */
 export function watchStream(
   signal: AbortSignal,

@@ -70,8 +70,8 @@ export type StepEvent =
 /**
  * Requests one step and streams the answer. The event `finish` comes exactly once, at the end. A `tool-call` may come
  * without a `tool-start`. Execute calls only after `finish`, since an incomplete answer may contain a truncated call.
- * Throws {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and
- * `AbortedError` if the signal is aborted. Leaving the loop early closes the connection.
+ * Throws {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and the error of
+ * `abortedError` if the signal aborts. Leaving the loop early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request

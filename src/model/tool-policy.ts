@@ -23,7 +23,7 @@ interface ToolPolicyOptions {
  * - `native`: sends tools to the server.
  * - `synthetic`: describes tools in the prompt and reads calls from the text.
  * - `reject`: throws `UsageError` for a request with tools. The message names the config key.
- * - `ignore`: removes the tools.
+ * - `ignore`: removes the tools, and describes earlier calls as text.
  * - `auto`: acts as `native` until the server refuses tools, then as `synthetic`. Stores the refusal under the model's
  *   name.
  */

@@ -29,7 +29,8 @@ type CallValue =
 
 /**
  * Reads a call from an object such as `{"name": …, "arguments": {…}}`. Also accepts any other key of `nameKeys` and
- * `argumentKeys`, a `function` object that contains both, arguments as JSON text, and arguments next to the name.
+ * `argumentKeys`, a `function` object that contains both, arguments as JSON text, arguments next to the name, and an
+ * object whose only key is the tool's name.
  */
 export function callOfValue(
   value: unknown,

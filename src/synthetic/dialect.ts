@@ -65,8 +65,9 @@ export interface ReadContext {
 export interface Opening {
   literal: string
   /**
-   * True for a mark that does not occur in ordinary text. Such an opening is recognized in every dialect. Any other
-   * opening is recognized only in its own dialect and at the beginning of a line.
+   * True for a mark that does not occur in ordinary text. Such an opening is recognized anywhere and in every dialect.
+   * Any other opening is recognized only at the beginning of a line and, except for `Action:` and `Observation:`, only
+   * in its own dialect.
    */
   explicit: boolean
   /**

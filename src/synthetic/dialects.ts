@@ -34,7 +34,7 @@ export function dialectFor(modelID: string): DialectName {
   return dialectsByModel.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
 }
 
-/** Openings that do not occur in ordinary text, from all dialects. */
+/** Openings that are recognized in every dialect. */
 const explicitOpenings: readonly Opening[] = [
   ...Object.values(dialects).flatMap(({ openings }) => openings.filter(({ explicit }) => explicit)),
   ...markOpenings,
@@ -54,8 +54,8 @@ const fixedOpenings = new Map(
 )
 
 /**
- * Returns the openings that a parser looks for: all openings of the dialect and the explicit openings of all other
- * dialects. The longest come first, so that a shorter opening does not hide a longer one.
+ * Returns the openings that a parser looks for: all openings of the dialect and the openings that are recognized in
+ * every dialect. The longest come first, so that a shorter opening does not hide a longer one.
  */
 export function openingsFor(name: DialectName, tools: readonly SyntheticTool[]): readonly Opening[] {
   const fixed = fixedOpenings.get(name) ?? []

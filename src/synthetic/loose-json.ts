@@ -5,9 +5,9 @@ import { type Reading, type Source, sees, slice } from "./source.ts"
 type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
 /**
- * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes
- * in strings, and missing closing brackets at the end. `exact` is false if the text deviates from JSON. Never guesses
- * content: an unterminated string or a missing value is an error.
+ * Reads JSON and common deviations: Python quotes and constants, bare keys, comments, extra commas, raw line breaks and
+ * quotes in strings, and missing closing brackets at the end. `exact` is false if the text deviates from JSON. Never
+ * guesses content: an unterminated string or a missing value is an error.
  */
 export function readLooseValue(text: string): LooseValue {
   const exact = parseJson(text)

@@ -17,15 +17,18 @@ import { createTranslator } from "./translate.ts"
 export interface SyntheticOptions {
   /** Format of calls. Defaults to the format for the model's id, or else to `hermes`. */
   dialect?: DialectName
-  /** Maximum number of retries within one request after a malformed call. Default: 2. */
+  /**
+   * Maximum number of retries within one request after a malformed call, or after an answer without a required call.
+   * Default: 2.
+   */
   retries?: number
 }
 
 /**
  * Returns AI SDK middleware that adds tool calling to a model that does not support it. The middleware describes the
  * tools in the prompt and reads calls from the text of the answer. The `providerMetadata` of a call describes repairs
- * (`tackle.repaired`). The `providerMetadata` of the finish part contains the number of retries (`tackle.retries`). The
- * middleware drops tools that the provider executes.
+ * (`tackle.repaired`). The `providerMetadata` of the finish part contains the number of retries if there were any
+ * (`tackle.retries`). The middleware drops tools that the provider executes.
  *
  * The middleware does not use `transformParams`, because it needs the tools to read the answer and may call the model
  * several times for one request.

@@ -39,8 +39,8 @@ export interface CallParser {
  * Creates a parser for one answer. The result does not depend on how the text is split into pieces. Drops white space
  * next to a call. A call is treated as text if it is part of code, a quotation, a closed thinking block, an example or
  * a sentence, or if it repeats one of the `quotable` texts. A call in a thinking block that is never closed is treated
- * as a call. A `malformed` event reports a call that cannot be read. If the event has `unknown`, the only problem is
- * that the tool does not exist.
+ * as a call, unless the answer was cut off. A `malformed` event reports a call that cannot be read. If the event has
+ * `unknown`, the only problem is that the tool does not exist.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
@@ -256,8 +256,9 @@ function* findOpening(
 }
 
 /**
- * Returns the end of the thinking block that contains the current position. Calls in this block are text. Returns
- * undefined outside a block, or if the block never ends.
+ * Returns the end of the thinking block that contains the current position. Calls in this block are text. If the block
+ * never ends, returns the end of the text if the answer was cut off, and otherwise undefined. Returns undefined outside
+ * a block.
  */
 function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
   const end = context.thoughtsEnd()

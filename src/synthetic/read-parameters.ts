@@ -121,7 +121,8 @@ function* readText(
 /**
  * Reads a value and its end mark. Because the value may contain its own end mark, the value ends only where another
  * parameter or the end of the call follows. The end mark may be missing at that point. If the value does not end,
- * returns the text up to the first mark, or undefined if the text contains no mark.
+ * returns undefined, and moves the position to the end of the first end mark, or to the end of the text if there is no
+ * end mark.
  */
 function* readValue(
   context: ReadContext,

@@ -96,8 +96,8 @@ function callsOf(
 }
 
 /**
- * Assigns positional values to parameters in the order of the tool's schema. Returns undefined if there are more values
- * than parameters.
+ * Assigns positional values to parameters in the order of the tool's schema. A single object without named values is
+ * the whole input. Returns undefined if there are more values than parameters.
  */
 function inputOf(
   { positional, named }: PythonCall,

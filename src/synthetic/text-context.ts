@@ -6,7 +6,7 @@ export interface TextContext {
   pass(text: string): void
   /** Adds the text of a call that is only an example. */
   passExample(text: string): void
-  /** Starts a new line after a call. */
+  /** Starts a new line after a call, and ends the current thinking or quoting block. */
   afterCall(): void
   /** Returns true if the next character is in a code fence, inline code, a quotation, or a quoting block. */
   isQuoted(next: string): boolean

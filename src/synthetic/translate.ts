@@ -227,7 +227,10 @@ function callParts(id: string, toolName: string, input: string, repaired?: strin
   ]
 }
 
-/** Changes the finish reason to `tool-calls`. Keeps the reason `length`, because the last call may be incomplete. */
+/**
+ * Changes the finish reasons `stop` and `other` to `tool-calls`. Keeps other reasons. For example, the last call may be
+ * incomplete if the reason is `length`.
+ */
 function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
   return reason.unified === "stop" || reason.unified === "other"
     ? { ...reason, unified: "tool-calls" }

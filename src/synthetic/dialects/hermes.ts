@@ -155,8 +155,9 @@ function argumentPairs(closing: string): ParameterForm {
 }
 
 /**
- * Reports a closed tag without a call as a malformed call if it begins a line. A tag without a call at the end of the
- * answer, after a call, is a mark. Any other tag without a call is text.
+ * Reports a closed tag without a call as a malformed call if its content must be a call and it begins a line. A tag
+ * that surrounds another tag is a mark, and so is a tag without a call at the end of the answer, after a call. Any
+ * other tag without a call is text.
  */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context
