@@ -33,9 +33,9 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 }
 
 /**
- * Returns a schema that validates arguments against the JSON Schema. Models receive the JSON Schema unchanged. Rejects
- * unknown keys unless the JSON Schema allows them. Throws {@link ExternalToolError} if the JSON Schema is not
- * supported.
+ * Returns a schema that validates arguments against the JSON Schema. Rejects unknown keys unless the JSON Schema sets
+ * `additionalProperties`. Models receive the JSON Schema with this addition. Throws {@link ExternalToolError} if the
+ * JSON Schema is not supported.
  */
 function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }

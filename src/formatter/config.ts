@@ -26,8 +26,8 @@ const FormatterEntry = z.lazy(() =>
 export type FormatterEntry = z.infer<typeof FormatterEntry>
 
 /**
- * The `formatter` key of the config. `true` enables the known formatters that the project is set up for, and `false`
- * disables all formatters. An object enables the named formatters.
+ * The `formatter` key of the config. `true` enables the known formatters that are installed and, where they require it,
+ * configured in the project. `false` disables all formatters. An object enables the named formatters.
  */
 export const FormatterConfig = z.lazy(() => z.union([z.boolean(), z.record(z.string(), FormatterEntry)]))
 export type FormatterConfig = z.infer<typeof FormatterConfig>

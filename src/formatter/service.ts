@@ -20,7 +20,7 @@ export interface FormatterRun {
 
 /** Formats changed files. */
 export interface FormatterService {
-  /** Returns true if a formatter exists for the file. Does not run the formatter. */
+  /** Returns true if `format` would return a result for the file. Runs no formatter. */
   handles(path: string): boolean
   /**
    * Runs the formatters for the file one after another. Each formatter starts when the next result is requested. Stops
@@ -43,7 +43,7 @@ export interface FormatterServiceOptions {
   trusted: boolean
   /** Environment of formatters, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Records running formatters, so that they are ended if Tackle's process is killed. */
+  /** Records running formatters, so that a later process can end them if this process is killed. */
   record?: RecordTree
   /** Time limit in milliseconds for one formatter and file. Default: 10 seconds. */
   timeoutMs?: number

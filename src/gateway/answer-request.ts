@@ -65,8 +65,8 @@ export function readJson(text: string): Record<string, unknown> {
 
 /**
  * Forwards the request to the upstream and the answer to the client, both unchanged. Returns false, without a reply to
- * the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream refuses the tools.
- * Throws `GatewayError` if the policy is `reject` and the request contains tools.
+ * the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream refuses the tools,
+ * now or earlier. Throws `GatewayError` if the policy is `reject` and the request contains tools.
  */
 async function passThrough(
   body: Record<string, unknown>,

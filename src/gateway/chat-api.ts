@@ -17,7 +17,7 @@ import {
 } from "./api.ts"
 import { errorBody } from "./errors.ts"
 
-/** The fields of a request that is passed through. */
+/** The fields that the gateway reads in a request that it passes through. */
 export const ChatRequest = z.looseObject({
   model: z.string().min(1),
   messages: z.array(z.unknown()).min(1),

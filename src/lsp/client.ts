@@ -24,7 +24,10 @@ export interface LanguageClient {
    * `OpenDocuments.show`.
    */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
-  /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
+  /**
+   * Returns the diagnostics of the file on disk. Returns undefined if the server publishes none in time. Rejects with
+   * the same errors as `request`.
+   */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
   /** Notifies the server that a file was created, changed or deleted. The file does not need to be open. */
   changed(path: string, kind: FileChange): void

@@ -15,15 +15,15 @@ import { type ProcessInput, type RecordTree, type RunningProcess, startProcess }
 export interface Connection {
   /**
    * Sends a request. Rejects with `ServerAnswerError` if the server answers with an error, with `ServerEndedError` if
-   * the process ends, with `TimeoutError` after `ms` milliseconds, and with the signal's reason if the signal aborts. A
-   * timeout or abort cancels the request on the server.
+   * the process ends, with `TimeoutError` after `ms` milliseconds, and with the error of `abortedError` if the signal
+   * aborts. A timeout or abort cancels the request on the server.
    */
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
   /** Sends a notification, which receives no response. */
   notify(method: string, params?: unknown): void
   /** Returns false if the process has ended or is being ended. */
   alive(): boolean
-  /** Fires when the process ends. Its reason is a `ServerEndedError`. */
+  /** Aborts when the process ends. Its reason is a `ServerEndedError`. */
   readonly gone: AbortSignal
   /** Returns the number of bytes received so far. */
   received(): number
@@ -38,7 +38,7 @@ export interface ConnectionOptions {
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Records the server process, so that it is ended if Tackle's process is killed. */
+  /** Records the server process, so that a later process can end it if this process is killed. */
   record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
   /** Answers a request from the server. Returns undefined for an unknown method. */

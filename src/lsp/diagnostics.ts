@@ -11,7 +11,7 @@ export interface PublishedDiagnostics {
   count(path: string): number
   /**
    * Waits for a new report, and then until no more reports arrive for `quietMs`. Returns undefined if no report arrives
-   * within `ms`. Rejects with the signal's reason if the signal aborts.
+   * within `ms`. Rejects with the error of `abortedError` if the signal aborts.
    */
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>
 }

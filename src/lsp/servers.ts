@@ -198,8 +198,8 @@ function server(id: string, command: string, extensions: string, roots = ""): La
 }
 
 /**
- * Makes the server use the TypeScript version that was installed with it. By default, the server runs the project's
- * TypeScript.
+ * Returns settings that make the server use the TypeScript version that was installed with it. By default, the server
+ * runs the project's TypeScript. Throws `NoServerError` if no TypeScript was installed with the server.
  */
 function withOwnTypescript(program: string, { tsserver }: Settings): Settings {
   if (isRecord(tsserver) && tsserver.path !== undefined) return {}

@@ -16,7 +16,7 @@ export interface LanguageService {
   find(path: string): Promise<FoundServer>
   /**
    * Sends a request to a server. Starts the server if needed, including after a crash. Throws `NoServerError` if no
-   * server is available, and the errors of `Connection.request`.
+   * server is available, and the errors of `startClient` and `LanguageClient.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
   /**
@@ -76,7 +76,7 @@ export interface LanguageServiceOptions {
   trusted: boolean
   /** Environment of servers, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Records each running server, so that it is ended if Tackle's process is killed. */
+  /** Records each running server, so that a later process can end it if this process is killed. */
   record?: RecordTree
   limits?: Partial<LanguageLimits>
 }

@@ -131,7 +131,8 @@ export async function openSignInPage(
 }
 
 /**
- * Signs in with a key, which the plugin can derive from the user's answers. Throws `UsageError` if the key is refused.
+ * Signs in with a key. If the method has an `authorize` function, this function receives the key and the user's
+ * answers, and can replace or refuse the key. Throws `UsageError` if the key is refused.
  */
 export async function signInByKey(
   { label, authorize }: AuthMethod,

@@ -12,7 +12,7 @@ export interface Hooks {
    * and `mcp`.
    */
   config?: (config: Record<string, unknown>) => unknown
-  /** Called for every event. The engine does not wait for it. */
+  /** Called for every event that has an equivalent in OpenCode. The engine does not wait for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
   /** The sign-in methods of a provider. */
   auth?: AuthHook

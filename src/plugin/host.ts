@@ -25,7 +25,8 @@ export interface PluginHost {
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
    * exceeds the limit or returns an invalid output, the changes of the plugin are dropped, the plugin is disabled, and
    * `failed` is true. In `tool.execute.before`, each of these failures blocks the call with {@link PluginBlockedError}
-   * instead, and only a plugin that exceeds the limit is disabled. Throws the signal's reason if the signal aborts.
+   * instead, and only a plugin that exceeds the limit is disabled. Throws the error of `abortedError` if the signal
+   * aborts.
    */
   run<H extends OutputHook>(
     hook: H,
@@ -36,7 +37,7 @@ export interface PluginHost {
   config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
   /**
    * Returns the provider options of the first plugin for the provider. Returns undefined if no plugin supports the
-   * provider, the user is not signed in, or the plugin failed and was disabled.
+   * provider, the plugin has no `loader`, the user is not signed in, or the plugin failed and was disabled.
    */
   providerOptions(
     provider: { id: string; options: Readonly<Record<string, unknown>> },
@@ -46,7 +47,7 @@ export interface PluginHost {
   signIns(): AuthHook[]
   /** Sends the event to every plugin. Each plugin receives events in order. Returns immediately. */
   event(event: { type: string; properties: Record<string, unknown> }): void
-  /** Waits for pending events, then calls the `dispose` hooks. Never rejects. */
+  /** Waits for pending events up to the time limit, then calls the `dispose` hooks. Never rejects. */
   close(): Promise<void>
 }
 
@@ -70,7 +71,10 @@ export interface PluginHostOptions {
 /** Default time limit for one hook, in milliseconds. Enough to run a program or send a request to a nearby server. */
 export const defaultHookLimitMs = 10_000
 
-/** Creates a host. A plugin that throws or exceeds the limit is disabled, and none of its hooks is called again. */
+/**
+ * Creates a host. A plugin that fails is disabled, except as described for `tool.execute.before`, and none of its hooks
+ * is called again.
+ */
 export function createPluginHost({ plugins, limitMs, contain, onFailure }: PluginHostOptions): PluginHost {
   const disabled = new Set<string>()
   /** The latest pending event of each plugin. */

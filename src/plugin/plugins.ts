@@ -126,7 +126,7 @@ export interface HookedRequest {
 
 /**
  * Returns the decision of the plugins on a request. If a plugin fails, an allowed request becomes `ask`, because the
- * plugin might have denied the request. Throws the signal's reason if the signal aborts.
+ * plugin might have denied the request. Throws the error of `abortedError` if the signal aborts.
  */
 async function decideByPlugins(
   plugins: PluginHost,

@@ -4,9 +4,7 @@ import { isRecord } from "../util/json.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
 import { shellWord } from "../util/words.ts"
 
-/**
- * The part of Bun's `$` that plugins use: a template tag that inserts each value as a single word of a shell command.
- */
+/** The part of Bun's `$` that plugins use: a template tag that inserts values as words of a shell command. */
 export interface Shell {
   (strings: TemplateStringsArray, ...values: unknown[]): ShellRun
   escape(text: string): string
@@ -16,7 +14,7 @@ export interface Shell {
   throws(shouldThrow: boolean): Shell
 }
 
-/** A shell command that starts when it is awaited. */
+/** A shell command that starts when it is awaited or its output is requested. */
 export interface ShellRun extends PromiseLike<ShellOutput> {
   cwd(directory: string): ShellRun
   env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
@@ -73,7 +71,7 @@ interface ShellSettings {
 /** Maximum output of a command, in bytes. A command that exceeds this limit is killed. */
 const maxOutputBytes = 32 * 1024 * 1024
 
-/** Creates a `$` function. Commands run in `/bin/sh` with closed standard input. */
+/** Creates a `$` function. Commands run in `/bin/sh` with empty standard input. */
 export function createShell(settings: ShellSettings): Shell {
   const change = (changes: Partial<ShellSettings>) => createShell({ ...settings, ...changes })
   const tag = (strings: TemplateStringsArray, ...values: unknown[]) =>

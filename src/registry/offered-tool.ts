@@ -15,9 +15,9 @@ export interface OfferedTool {
 }
 
 /**
- * Prepares a tool for an agent. Calls `onRules` when the tool reads the agent's rules, with the rules as JSON. Custom
- * tools are third-party code, so this function rejects with `TypeError` if the preparation takes longer than `limitMs`
- * or the definition is invalid.
+ * Prepares a tool for an agent. Calls `onRules` when the tool reads the agent's rules, with the rules as JSON. Rejects
+ * with the error of the tool's `init`, and with `TypeError` if `init` takes longer than `limitMs` or returns an invalid
+ * definition, because custom tools are third-party code.
  */
 export async function prepareTool(
   { tool, source }: RegisteredTool,

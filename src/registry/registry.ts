@@ -33,8 +33,8 @@ export interface Registry {
   /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
   /**
-   * Returns the reason why the rules or the config make a tool unavailable. Returns undefined if they do not, or if the
-   * name is unknown.
+   * Returns the reason why the rules, the config or `scope.unavailable` make a tool unavailable. Returns undefined if
+   * they do not, or if the name is unknown.
    */
   unavailableReason(name: string, scope: ToolScope): string | undefined
   /** Returns all tools. A tool that is not offered includes the reason. */
@@ -42,8 +42,8 @@ export interface Registry {
   /** Returns the tools that the last listing omitted, with the reasons. */
   problems(): readonly RegistryProblem[]
   /**
-   * Returns false if tool files have changed since these tools were listed. Cheap, because files are checked at most
-   * every 200 ms.
+   * Returns false if tool files have changed or `renew` was called since these tools were listed. Cheap, because files
+   * are checked at most every 200 ms.
    */
   isCurrent(tools: readonly OfferedTool[]): boolean
   /** Prepares all tools again at the next listing, because their definitions may have changed. */
@@ -296,7 +296,7 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
       if (internal.has(id)) return "it answers malformed calls and is not offered to models"
       return ruledOut(id, scope) ?? entry.unavailableReason?.(scope)
     },
-    /** Returns a reason that comes from the rules or the config. Undefined for internal tools. */
+    /** Returns a reason that comes from the rules, the config or `scope.unavailable`. Undefined for internal tools. */
     unavailableReason: (id: string, scope: ToolScope) => (internal.has(id) ? undefined : ruledOut(id, scope)),
   }
 }

@@ -5,7 +5,10 @@ export interface ScriptedCall {
   name: string
   /** Namespace of the tool. Only the Responses API has namespaces. */
   namespace?: string
-  /** Arguments of the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON. */
+  /**
+   * Arguments of the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON.
+   * With the Messages API, a string must be valid JSON.
+   */
   arguments: Record<string, unknown> | string
 }
 
@@ -38,7 +41,10 @@ export interface Reply {
   text?: string
   reasoning?: string
   calls?: ScriptedCall[]
-  /** Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. */
+  /**
+   * Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. The Responses and Messages APIs use
+   * only `length`.
+   */
   finish?: string
   /**
    * Token counts to report. Default: one input token per four bytes of the request, and one output token per four
@@ -60,7 +66,10 @@ export interface Reply {
   status?: number
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
-  /** Body that is sent unchanged. If set, all other fields except `status`, `headers` and `delayMs` are ignored. */
+  /**
+   * Body that is sent unchanged. If set, all other fields except `status`, `headers`, `delayMs` and `fault` are
+   * ignored.
+   */
   body?: string
   fault?: Fault
 }

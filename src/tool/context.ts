@@ -294,7 +294,7 @@ export interface FoundInstructions {
   text: string
 }
 
-/** Access to the language servers, which run as long as the engine is open. */
+/** Access to the language servers. Each server runs from its first use until the engine closes. */
 export type LanguageCapability = Omit<LanguageService, "close">
 
 /** A tool of the session that is not offered to the model yet. */

@@ -45,11 +45,11 @@ export interface ConnectOptions {
   record: RecordTree
   tokens: TokenStore
   onToolsChanged(): void
-  /** Called for each tool that cannot be used. */
+  /** Called for each tool that cannot be used because its definition does not follow the protocol. */
   onProblem(error: unknown): void
   /** Called when the server reports a change to a watched resource. */
   onResourceChanged(uri: string): void
-  /** Cancels the connection attempt. */
+  /** Cancels the connection attempt and the listing of tools. */
   signal: AbortSignal
 }
 
@@ -60,8 +60,8 @@ export interface ResourceList {
 }
 
 /**
- * A connected server. Requests reject with `McpCallError`. If the signal aborts, requests reject with the signal's
- * reason, and the server is notified of the cancellation.
+ * A connected server. Requests reject with `McpCallError`. If the signal aborts, requests reject with the error of
+ * `abortedError`, and the server is notified of the cancellation.
  */
 export interface McpConnection {
   /** The features that the server declares. */
@@ -92,7 +92,7 @@ const longestTimer = 2 ** 31 - 1
 
 /**
  * Connects to the server, and starts the server if it is a local program. Throws `McpServerError` if the server does
- * not start or cannot be reached. Throws the signal's reason if the signal aborts.
+ * not start or cannot be reached. Throws the error of `abortedError` if the signal aborts.
  */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
   const { server, worktree, signal } = options
@@ -178,7 +178,10 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   }
 }
 
-/** Tries the transports in order. If all transports fail, throws the error of the first transport. */
+/**
+ * Tries the transports in order, as long as the server does not support them. If no transport connects, throws the
+ * error of the first transport.
+ */
 async function connectFirst(
   transports: readonly ServerTransport[],
   { server, onToolsChanged, onResourceChanged, signal }: ConnectOptions,
@@ -335,7 +338,7 @@ const Task = z.object({
 /**
  * Runs a tool that its server offers only as a task. Reports each new status message as progress, and calls `restart`
  * after each answer from the server. `timeout` is the limit of one request in milliseconds. If the signal aborts,
- * cancels the task and throws the signal's reason. Throws the errors of the requests.
+ * cancels the task and rejects. Throws the errors of the requests.
  */
 async function callAsTask(
   client: Client,

@@ -16,7 +16,7 @@ const maxAttempts = 3
  * Asks the user to fill in a server's form. Shows the form if the host supports forms. Otherwise, asks one question per
  * field: an empty answer selects the default, and a question with an invalid answer is repeated. Declines if no user is
  * available. Cancels if the user dismisses the questions or if answers are still invalid after the last attempt. Throws
- * the errors of `form` and `question`. Throws the signal's reason if the signal aborts.
+ * the errors of `form` and `question`, which reject if the signal aborts.
  */
 export async function elicit(
   server: string,

@@ -22,7 +22,10 @@ export interface McpPoolOptions
   fingerprints: ToolFingerprints
   /** Called with the ids of new and changed tools. Earlier grants for these tools no longer apply. */
   onChanged(ids: readonly string[]): Promise<void>
-  /** Called once for each reason why a server is unavailable. */
+  /**
+   * Called for each tool that cannot be used and for each failed request, and once for each reason why a server is
+   * unavailable.
+   */
   onProblem(error: unknown): void
   /** Called when a running server reports that its tools changed. The next `tools` call lists them again. */
   onToolsChanged?(): void
@@ -47,12 +50,12 @@ export interface McpPool {
   status(options?: McpStatusOptions): Promise<McpServerStatus[]>
   /**
    * Lists the prompts of all servers in config order. Starts servers like `tools`. A server that fails is reported to
-   * `onProblem`, and its prompts are omitted. Throws the signal's reason if the signal aborts.
+   * `onProblem`, and its prompts are omitted. Throws the error of `abortedError` if the signal aborts.
    */
   prompts(signal: AbortSignal): Promise<McpPrompt[]>
   /**
    * Fills in a prompt. Throws `McpServerError` if the server is unavailable, and `McpCallError` if the prompt is
-   * unknown or an argument is missing. Throws the signal's reason if the signal aborts.
+   * unknown or an argument is missing. Throws the error of `abortedError` if the signal aborts.
    */
   prompt(call: PromptCall): Promise<McpPromptMessage[]>
   /** Lists the resources of all servers, like `prompts`. */

@@ -27,7 +27,7 @@ export const requestCapabilities: ClientCapabilities = { elicitation: { form: {}
 /**
  * Answers the server's requests. `roots/list` returns the worktree. `answers` returns the handler for forms and
  * sampling, or undefined if the request cannot be assigned to a call. In that case, forms are declined and sampling
- * fails.
+ * fails. Requests to open a URL are always declined.
  */
 export function answerRequests(
   client: Client,

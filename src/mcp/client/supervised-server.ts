@@ -28,7 +28,10 @@ export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourc
   refusal?: string
   /** Called with the tools before they take effect. If the promise rejects, the previous tools remain in effect. */
   onTools(server: McpServer, tools: readonly Tool[]): Promise<void>
-  /** Called once for each reason why the server is unavailable. */
+  /**
+   * Called for each tool that cannot be used and each subscription that cannot be renewed, and once for each reason why
+   * the server is unavailable.
+   */
   onProblem(error: unknown): void
 }
 
@@ -37,7 +40,7 @@ export interface SupervisedServer {
   readonly server: McpServer
   /**
    * Returns the connection to the running server, and starts the server if needed. Throws `McpServerError` if the
-   * server is unavailable. Throws the signal's reason if the signal aborts.
+   * server is unavailable. Throws the error of `abortedError` if the signal aborts.
    */
   connection(): Promise<McpConnection>
   /** Starts the server if needed and lists its tools. On failure, keeps the last known tools. Never rejects. */

@@ -44,8 +44,8 @@ export function openToolFingerprints(path: string, worktree: string): ToolFinger
 }
 
 /**
- * Hashes everything that determines the tool's behavior and description: the server's command or URL, and the tool's
- * name, texts and input schema.
+ * Hashes the properties by which the user knows the tool: the server's command or URL, and the tool's name, texts and
+ * input schema.
  */
 function hashTool({ settings }: McpServer, { name, title, description, inputSchema }: Tool): string {
   const origin = settings.type === "local" ? settings.command : settings.url

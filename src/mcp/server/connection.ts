@@ -47,7 +47,7 @@ export interface ConnectionOptions {
 export interface Connection {
   /** The protocol server. Connect it to the client's transport. */
   server: Server
-  /** Ends the client's calls, jobs and grants. Does not close the transport. */
+  /** Ends the client's calls, jobs, grants and subscriptions, and closes the transport. */
   close(): Promise<void>
 }
 

@@ -147,7 +147,7 @@ function withVersion(request: Request, version: string | undefined): Request {
 
 type Message = Parameters<EventStore["storeEvent"]>[1]
 
-/** Limits for the messages kept for one session. `bytes` is the size as JSON. */
+/** Limits for the messages kept for one session. `bytes` is the length of the messages as JSON, in UTF-16 units. */
 interface EventLimits {
   messages: number
   bytes: number

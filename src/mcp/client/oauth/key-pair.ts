@@ -8,8 +8,8 @@ type AuthenticateClient = NonNullable<OAuthClientProvider["addClientAuthenticati
 const assertionSeconds = 120
 
 /**
- * Authenticates the client with its private key (`private_key_jwt`, RFC 7523). Each assertion is signed for one server.
- * Throws `UsageError` if the key is invalid or not supported.
+ * Returns a function that authenticates the client with its private key (`private_key_jwt`, RFC 7523). Each assertion
+ * is signed for one server. Throws `UsageError` if the key is invalid or not supported.
  */
 export function authenticateByKey({
   clientId,

@@ -61,8 +61,8 @@ export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
 }
 
 /**
- * Sends a request without a token and returns the server's challenge. Returns undefined if the server accepts the
- * request.
+ * Sends a request without a token and returns the server's challenge. Returns undefined if the server answers with a
+ * status other than 401.
  */
 async function fetchChallenge(
   { url, headers }: RemoteServer,
@@ -90,7 +90,8 @@ function scopeOf({ tokens }: SignedIn, challenge: SignedIn["challenge"]): string
 }
 
 /**
- * Rejects unsafe URLs. The server chooses the URL, and the program that opens URLs can also open files and programs.
+ * Returns the URL if it is safe to open. Otherwise, throws `UsageError`. The server chooses the URL, and the program
+ * that opens URLs can also open files and programs.
  */
 function checked(url: URL): URL {
   const local = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname)
@@ -102,8 +103,8 @@ function checked(url: URL): URL {
 export interface Callback extends AsyncDisposable {
   url: string
   /**
-   * Waits for the redirect. Throws `TackleError` if the server sent an error. Throws the signal's reason if the signal
-   * aborts.
+   * Waits for the redirect. Throws `TackleError` if the redirect contains an error or no code. Throws the error of
+   * `abortedError` if the signal aborts.
    */
   answer(signal: AbortSignal): Promise<URLSearchParams>
 }

@@ -41,8 +41,8 @@ const Entry = z.object({
 })
 
 /**
- * Opens `mcp-auth.json` in the data directory, which only the user can read. Calls `onSecrets` with the tokens and
- * secrets by name at each read and write, because they can change.
+ * Opens the file `mcp-auth.json` in the data directory. Only the user can read this file. Calls `onSecrets` with the
+ * tokens and secrets by name at each read and write, because they can change.
  */
 export function openTokenStore(
   path: string,
