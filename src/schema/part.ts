@@ -113,8 +113,9 @@ export const FileChange = z.object({
   before: FileVersion.optional(),
   after: FileVersion.optional(),
   /**
-   * Reason why the change cannot be undone. `mixed` means that another program changed the file between two changes of
-   * the turn, and `unstored` that the old content could not be stored, for example because the disk was full.
+   * Reason why the change cannot be undone. `too-large` means that the content was too large to store, `mixed` that
+   * another program changed the file between two changes of the turn, and `unstored` that the old content could not be
+   * stored, for example because the disk was full.
    */
   fixed: z.enum(["too-large", "mixed", "unstored"]).optional(),
   /** Topmost directory that the turn created for the file or removed with the file. */
@@ -148,8 +149,9 @@ export const SeenFile = z.object({
 export type SeenFile = z.infer<typeof SeenFile>
 
 /**
- * A summary that replaces the earlier messages in the prompt, up to but not including the message `from`. `auto` is
- * true unless the user requested the summary. `tokens` and `cost` are those of the model step that wrote the summary.
+ * A summary that replaces the earlier messages in the prompt, up to but not including the message `from`. If `from` is
+ * absent, the summary replaces all messages before its own. `auto` is true unless the user requested the summary.
+ * `tokens` and `cost` are those of the model step that wrote the summary.
  */
 export const CompactionPart = z.object({
   ...base,
@@ -159,8 +161,8 @@ export const CompactionPart = z.object({
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
   /**
-   * Files that the session read or wrote before the summary. Absent if these files can be derived only from the results
-   * of the calls.
+   * Files that the session read or wrote before the summary. If absent, these files are derived from the results of the
+   * calls.
    */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),

@@ -60,7 +60,7 @@ export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolea
   return state.status === "running" && state.harmless !== true
 }
 
-/** Returns a sentence that tells the model which effect an unfinished call may have had. */
+/** Returns text that tells the model what effect an unfinished call may have had. */
 export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
   return mayHaveActed(state)
     ? "The call may have taken effect, fully or partly. Check this before you repeat it."

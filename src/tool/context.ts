@@ -116,7 +116,7 @@ export interface TodoCapability {
   write(todos: Todo[]): Promise<void>
 }
 
-/** Access to the background jobs of all sessions. A job ends with the process that started it. */
+/** Access to the background jobs of all sessions. A job ends when the Tackle process that started it ends. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined

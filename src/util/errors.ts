@@ -57,8 +57,8 @@ export function errorMessage(error: unknown): string {
 const unreadable = "an error that cannot be read"
 
 /**
- * Returns the `code` of a thrown value, such as `ENOENT` for a system error, or undefined if the value has no string as
- * its code. Never throws, even if reading the value does.
+ * Returns the `code` of a thrown value, such as `ENOENT` for a system error, or undefined if the value has no `code`
+ * that is a string. Never throws, even if reading the value does.
  */
 export function systemCode(error: unknown): string | undefined {
   try {
@@ -71,7 +71,7 @@ export function systemCode(error: unknown): string | undefined {
 
 /**
  * Returns the first system error code that matches the pattern, from the error or its causes. Returns undefined if no
- * code matches.
+ * code matches. Checks at most five errors.
  */
 export function causeCode(error: unknown, pattern = /./): string | undefined {
   let current = error
@@ -87,8 +87,8 @@ export function causeCode(error: unknown, pattern = /./): string | undefined {
 const maxCauses = 5
 
 /**
- * Returns the value that third-party code threw. If reading the value may run code (a proxy, or an object whose
- * prototype or message cannot be read), returns an error instead.
+ * Returns a value that third-party code threw, or an error in its place if reading the value may run code: for a proxy,
+ * or for an object whose prototype or message cannot be read.
  */
 export function readableError(error: unknown): unknown {
   if ((typeof error !== "object" && typeof error !== "function") || error === null) return error

@@ -13,11 +13,11 @@ import { realPath } from "./paths.ts"
 export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
- * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
- * neither the file, its imports by path nor the options have changed. Node strips the types. If Node cannot run a
- * module this way (because of enums, parameter properties or TypeScript packages), jiti transforms it. `aliases` apply
- * to the file and its imports by path. If `pinned` is given, only bytes with a matching hash run: see {@link
- * ModuleGraph}. Throws the error of the import if the module cannot be loaded.
+ * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last successful
+ * load if the file, its imports by path and the options have not changed since then. Node strips the types. If Node
+ * cannot run a module this way (because of enums, parameter properties or TypeScript packages), jiti transforms it.
+ * `aliases` apply to the file and its imports by path. If `pinned` is given, only bytes with a matching hash run: see
+ * {@link ModuleGraph}. Throws the error of the import if the module cannot be loaded.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */

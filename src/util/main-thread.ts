@@ -19,8 +19,8 @@ let requested: (() => Watchdog) | undefined
 let watchdog: Watchdog | undefined
 
 /**
- * Called before third-party code runs in this process, because that code may block the main thread. Starts a requested
- * watchdog, and resolves when it is ready. Never rejects.
+ * Starts a requested watchdog, and resolves when it is ready. Call this function before third-party code runs in this
+ * process, because that code may block the main thread. Never rejects.
  */
 export async function watchThirdPartyCode(): Promise<void> {
   if (requested && !watchdog) {

@@ -220,8 +220,8 @@ function pathOf(url: string | undefined): string | undefined {
 }
 
 /**
- * Resolves like Node, then like bundlers. If both fail, throws Node's error and records the request for {@link
- * missingImport}.
+ * Resolves like Node, then like bundlers. If both fail, throws Node's error, records the request for {@link
+ * missingImport}, and passes the candidate paths of a relative import to `onMissing`.
  */
 function resolveImport<T>(
   { specifier, importer }: { specifier: string; importer: string | undefined },

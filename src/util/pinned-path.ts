@@ -66,7 +66,10 @@ export function openPinned(real: string, flags: number): number {
   throw new MovedPathError(real)
 }
 
-/** An open directory that cannot be replaced by another directory. The caller must close it. */
+/**
+ * A directory that is held open. On systems with `/proc`, replacing its path does not redirect operations on its
+ * entries. The caller must close it.
+ */
 export interface PinnedDirectory {
   /** Absolute paths of the directories that were created to open this one, outermost first. */
   made: readonly string[]

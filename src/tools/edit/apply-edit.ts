@@ -399,13 +399,13 @@ function mergeWords({ file, old, fresh, inFileForms }: Wordings): Merged {
   return { text: text + words.slice(at).join("") }
 }
 
-/** Returns true if two lines differ in more than spacing and look-alikes. */
+/** Returns true if two texts differ in more than spacing and look-alikes. */
 function differInWords(a: string, b: string): boolean {
   const loosened = (text: string) => toPlain(text).replace(/\s+/g, "")
   return loosened(a) !== loosened(b)
 }
 
-/** Splits a line into words, runs of white space and single punctuation characters. */
+/** Splits text into words, runs of white space and single punctuation characters. */
 function tokensOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? []
 }

@@ -216,7 +216,7 @@ interface Escaped {
   plain: Texts
 }
 
-/** For each form, returns false if the texts cannot have been escaped in this form. */
+/** For each form, a function that returns false if the texts cannot have been escaped in this form. */
 const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   // A fully escaped text has no unescaped line ends or double quotes, and no backslash sequence that JSON does not
   // define.
