@@ -97,7 +97,7 @@ export async function measureChaos({
   }
 }
 
-/** The kill of a worker, and the sessions that it was running. */
+/** The kill or suspension of a worker, and the sessions that it was running. */
 interface Kill {
   /** In milliseconds of `performance.now()`. */
   time: number
@@ -123,18 +123,24 @@ async function breakThings(
     const [victim] = cluster.workers.splice(Math.floor(Math.random() * cluster.workers.length), 1)
     if (!victim) return
     inBackground(cluster.startWorker())
-    const rows = await cluster.query(
-      `SELECT session_id AS id FROM tackle.leases WHERE (holder::json ->> 'pid')::int = ${victim.child.pid}`,
-    )
-    killed.push({ time: performance.now(), sessions: rows.map(({ id }) => names.get(String(id)) ?? "") })
+    await note(victim.child.pid)
     await victim.end("SIGKILL")
     counts.kills += 1
+  }
+
+  /** Records the sessions that a worker is running. */
+  async function note(pid: number | undefined): Promise<void> {
+    const rows = await cluster.query(
+      `SELECT session_id AS id FROM tackle.leases WHERE (holder::json ->> 'pid')::int = ${pid}`,
+    )
+    killed.push({ time: performance.now(), sessions: rows.map(({ id }) => names.get(String(id)) ?? "") })
   }
 
   async function stopWorker(): Promise<void> {
     const [victim] = cluster.workers.splice(Math.floor(Math.random() * cluster.workers.length), 1)
     if (!victim) return
     // Longer than its lease. Another worker takes over, and this one must not write when it continues.
+    await note(victim.child.pid)
     victim.child.kill("SIGSTOP")
     counts.stops += 1
     await delay(4500)

@@ -33,6 +33,8 @@ export interface Recorder extends StreamingParts {
   todos(todos: readonly Todo[]): Promise<void>
   /** Announces streamed text. The text is stored with the next state of its part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
+  /** Forgets the parts that a run was streaming when it lost its lease, and could not complete. */
+  stopStreaming(): void
 }
 
 /** A session, messages, parts and inputs in their current state. `created` is true for new messages. */
@@ -175,8 +177,11 @@ export function createRecorder({
   }
 
   function announce(step: WaitingStep, sequences: Sequences): void {
+    // Another process may have taken over, so that clients must not receive further text of this run.
+    const isCurrent = step.lease?.isCurrent?.() ?? true
     try {
       for (const { change, event } of step.entries) {
+        if (!change && !isCurrent) continue
         const seq = change && sequences.get(change)
         watchStreaming(bus.publish(seq === undefined ? event : { ...event, seq }))
       }
@@ -220,7 +225,8 @@ export function createRecorder({
     },
     todos: (todos) => commit([entryOf({ kind: "todos", sessionID, todos })]),
     delta: deltas.add,
-    streaming: () => [...streaming.values()],
+    streaming: () => ((lease()?.isCurrent?.() ?? true) ? [...streaming.values()] : []),
+    stopStreaming: () => streaming.clear(),
     announced: async () => committing,
   }
 }

@@ -334,6 +334,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       })
     } finally {
       engine.leases.delete(sessionID)
+      recorder.stopStreaming()
       if (!conversation.lease?.lost?.aborted) conversation.lease = undefined
     }
   }

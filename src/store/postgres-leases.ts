@@ -72,7 +72,7 @@ export function createPostgresLeases(
   }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "takeLeasesIn" | "endLease">,
 ): PostgresLeases {
   /** Leases that this process holds, by number. */
-  const held = new Map<number, AbortController>()
+  const held = new Map<number, { controller: AbortController; renewed: number }>()
   /** Leases that were taken in advance and that no engine uses yet, by session. */
   const reserved = new Map<string, Lease>()
   const ttl = `${ttlMs} milliseconds`
@@ -106,9 +106,13 @@ export function createPostgresLeases(
   /** Starts to renew a lease that was taken. */
   function hold(sessionID: string, holder: LeaseHolder, epoch: number): Lease {
     const controller = new AbortController()
-    held.set(epoch, controller)
+    const entry = { controller, renewed: performance.now() }
+    held.set(epoch, entry)
     timer ??= setInterval(() => void renew(), ttlMs / 3).unref()
-    return { sessionID, holder, epoch, lost: controller.signal }
+    return {
+      ...{ sessionID, holder, epoch, lost: controller.signal },
+      isCurrent: () => held.get(epoch) === entry && performance.now() - entry.renewed < ttlMs,
+    }
   }
 
   async function reserve(
@@ -157,6 +161,7 @@ export function createPostgresLeases(
     if (isRenewing) return
     isRenewing = true
     const epochs = [...held.keys()]
+    const sent = performance.now()
     try {
       const rows = await query(
         `UPDATE ${schema}.leases SET expires_at = clock_timestamp() + $2::interval
@@ -164,7 +169,11 @@ export function createPostgresLeases(
         [epochs, ttl],
       )
       const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
-      for (const epoch of epochs) if (!renewed.has(epoch)) drop(epoch)?.abort()
+      for (const epoch of epochs) {
+        const entry = held.get(epoch)
+        if (entry) entry.renewed = sent
+        if (!renewed.has(epoch)) drop(epoch)?.abort()
+      }
     } catch {
       // If a lease is lost in the meantime, the run ends at its next write.
     }
@@ -172,10 +181,10 @@ export function createPostgresLeases(
   }
 
   function drop(epoch: number): AbortController | undefined {
-    const controller = held.get(epoch)
+    const entry = held.get(epoch)
     held.delete(epoch)
     if (held.size === 0) end()
-    return controller
+    return entry?.controller
   }
 
   async function release(lease: Lease, { passesOn = false } = {}): Promise<void> {

@@ -176,6 +176,11 @@ export interface Lease {
   epoch: number
   /** Aborts when the lease is lost. Absent in stores whose leases last as long as the process. */
   lost?: AbortSignal
+  /**
+   * Returns false if the lease may have expired, by the clock of this process. Absent in stores whose leases last as
+   * long as the process.
+   */
+  isCurrent?(): boolean
 }
 
 /** A session whose worker no longer renews its lease. */

@@ -19,21 +19,24 @@ describePostgres("a session in PostgreSQL that two processes use", () => {
   afterAll(() => postgres.stop())
 
   /** A process that waits in a command until the file `go` exists, and an engine of this process on the same store. */
-  async function start(disposer: AsyncDisposableStack, leaseMs: number) {
+  async function start(disposer: AsyncDisposableStack, leaseMs: number, text = "wait") {
     const project = await temporaryProject()
     disposer.defer(() => project.remove())
     const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
     const model = await startModelServer({
-      script: ({ body: { messages } }) =>
-        messages.at(-1)?.role === "user" && JSON.stringify(messages.at(-1)).includes("wait")
+      script: ({ body: { messages } }) => {
+        if (JSON.stringify(messages.at(-1)).includes("stream"))
+          return { text: "word ".repeat(20), pieceSize: 5, pieceDelayMs: 300 }
+        return messages.at(-1)?.role === "user" && JSON.stringify(messages.at(-1)).includes("wait")
           ? { calls: [{ name: "bash", arguments: { command: wait } }] }
-          : { text: "Done." },
+          : { text: "Done." }
+      },
     })
     disposer.defer(() => model.close())
     const script = new URL("./postgres-process.ts", import.meta.url).pathname
     const child = spawn(
       process.execPath,
-      [script, project.directory, model.url, postgres.url(), String(leaseMs), "wait"],
+      [script, project.directory, model.url, postgres.url(), String(leaseMs), text],
       { stdio: ["ignore", "pipe", "inherit"] },
     )
     disposer.defer(() => void child.kill("SIGKILL"))
@@ -51,7 +54,8 @@ describePostgres("a session in PostgreSQL that two processes use", () => {
       permission: { "*": "allow" },
     })
     disposer.defer(() => tackle.close())
-    await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 25_000 }).toBe("")
+    if (text === "wait")
+      await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 25_000 }).toBe("")
     const session = await tackle.sessions.get(id)
     if (!session) throw new Error("the session is not stored")
     return { project, child, lines, store, tackle, session }
@@ -127,6 +131,37 @@ describePostgres("a session in PostgreSQL that two processes use", () => {
     await exitOf(child)
     expect(await session.messages()).toEqual(before)
     expect(await session.sequence()).toBe(sequence)
+  })
+
+  test("receives no text of an old run after its process was stopped", async () => {
+    await using disposer = new AsyncDisposableStack()
+    const place = await start(disposer, 1000, "stream")
+    const { child, lines, session } = place
+    const texts = async () =>
+      (await session.messages()).flatMap(({ message, parts }) =>
+        message.role === "assistant" ? parts.filter(({ type }) => type === "text") : [],
+      )
+    await expect.poll(async () => (await texts()).length, { timeout: 25_000 }).toBe(1)
+    child.kill("SIGSTOP")
+    await takeOver(place)
+
+    const ending = new AbortController()
+    const streamed: string[] = []
+    const following = (async () => {
+      for await (const event of session.events({ signal: ending.signal }))
+        if (event.type.startsWith("part.") && !("seq" in event)) streamed.push(JSON.stringify(event))
+    })()
+    // The stopped process receives this announcement when it continues.
+    await session.sequence()
+    child.kill("SIGCONT")
+    expect(JSON.parse(String((await lines.next()).value))).toMatchObject([
+      { error: { name: "store.lease" } },
+      { status: "failed" },
+    ])
+    await exitOf(child)
+    ending.abort()
+    await following
+    expect(streamed).toEqual([])
   })
 })
 
