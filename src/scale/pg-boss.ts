@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from "node:crypto"
-import { setTimeout as delay } from "node:timers/promises"
 import type { Db, PgBoss } from "pg-boss"
 import { isTransient, postgresError, whileLost } from "../store/postgres-connection.ts"
 import { StoreError, type TransactionQuery } from "../store/store.ts"
@@ -44,9 +43,6 @@ const beatMs = 1_000
 
 /** Time in milliseconds without a heartbeat after which the jobs of a worker are replaced. */
 const silentMs = 4_000
-
-/** Pause in milliseconds before jobs are fetched or ended while other jobs run, so that more jobs share a transaction. */
-const sharedMs = 20
 
 /** Maximum time in milliseconds to wait for a server that does not answer. */
 const retryMs = 10_000
@@ -226,7 +222,6 @@ function createWorker({
 
   async function fetchAll(): Promise<void> {
     while (isDue && options && !isStopped && active.size < options.concurrency) {
-      if (active.size > 0) await delay(sharedMs)
       isDue = false
       const free = options.concurrency - active.size
       try {
@@ -305,7 +300,6 @@ function createWorker({
     if (!handled) {
       const ids: string[] = []
       const done = lastEnd.then(async () => {
-        if (active.size > 1) await delay(sharedMs)
         handled = undefined
         await endAll(ids)
       })

@@ -93,7 +93,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     engine.assertOpen()
     isPassedOn = signal.aborted
     isInterrupted = false
-    endJob = async () => ((await inputs.hasNext()) ? undefined : onRelease)
+    let isEnded = false
+    endJob = async () => {
+      // A later input has its own job.
+      isEnded = onRelease !== undefined && !(await inputs.hasNext())
+      return isEnded ? onRelease : undefined
+    }
     const stop = () => {
       isPassedOn = true
       void queuedRuns.stop()
@@ -101,7 +106,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     signal.addEventListener("abort", stop)
     try {
       if (continues && !lock.released && !(await runNext(lock.acquire(), continueRun))) return "held"
-      while (!isPassedOn && !isInterrupted && (await inputs.hasNext())) {
+      while (!isPassedOn && !isInterrupted && !isEnded && (await inputs.hasNext())) {
         const held = lock.acquire()
         if (!(await runNext(held, () => claimNext(held.stopped)))) return "held"
       }

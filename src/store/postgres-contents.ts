@@ -3,6 +3,9 @@ import { type ContentLimits, type ContentStore, hashOf, isHash } from "./content
 import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 
+/** Maximum size in bytes of a content that is written without reading first whether it is stored. */
+const smallBytes = 8192
+
 /**
  * Creates the {@link ContentStore} in the database of the sessions. If the database fails, its methods throw
  * `StoreError`.
@@ -18,13 +21,20 @@ export function createPostgresContents(
   ): Promise<string | undefined> {
     if (bytes.length > fileBytes) return undefined
     const hash = hashOf(bytes)
-    // Most contents are already stored, because the content after a change is also the content before the next one.
+    if (bytes.length <= smallBytes || !(await isRecent(hash))) await write({ hash, bytes })
+    return hash
+  }
+
+  /**
+   * Returns true if the content is stored and was used within an hour. Most contents are, because the content after a
+   * change is also the content before the next one.
+   */
+  async function isRecent(hash: string): Promise<boolean> {
     const [known] = await query(
       `SELECT used < now() - interval '1 hour' AS is_old FROM ${schema}.contents WHERE hash = $1`,
       [hash],
     )
-    if (known?.is_old !== false) await write({ hash, bytes })
-    return hash
+    return known?.is_old === false
   }
 
   return {

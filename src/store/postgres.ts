@@ -162,7 +162,8 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       const sequences = await writer
         .commit(changes, { lease, also, ends: lease })
         .catch((error: unknown) => sequencesOfSent(changes, lease, error))
-      leases.ended(lease)
+        // If the server cannot be reached, the lease expires, so that another worker continues the session.
+        .finally(() => leases.ended(lease))
       watcher.ring({ sessionID: lease.sessionID, what: "lease" })
       return sequences
     },

@@ -77,6 +77,8 @@ export function createSqliteWatch(
   }
 
   function begin(): void {
+    // No other connection can commit to a database in memory.
+    if (!database.location()) return
     last = read()
     log = watchLog(database, onReport, () => {
       log = undefined
