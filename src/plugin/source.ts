@@ -90,7 +90,7 @@ function packageName(spec: string): string | undefined {
 
 function invalidName(spec: string): never {
   throw new UsageError(
-    `Invalid plugin "${spec}": expected a package name, or a path that starts with ./, ../, / or file:.`,
+    `Invalid plugin "${spec}": expected a package name, or a path that starts with ./, ../, /, ~/ or file:.`,
   )
 }
 
