@@ -86,7 +86,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/stats.ts")).defineStats,
   },
   db: {
-    description: "prepare a PostgreSQL database for sessions",
+    description: "prepare a PostgreSQL database and import sessions",
     load: async () => (await import("./commands/db.ts")).defineDb,
   },
   config: {

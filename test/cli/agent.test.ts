@@ -90,8 +90,8 @@ test("reports what is missing or wrong in agent create, and writes nothing", asy
     expect(code).toBe(2)
     return stderr
   }
-  expect(await told()).toContain("Cannot ask without a terminal. Add name.")
-  expect(await told("a")).toContain("Cannot ask without a terminal. Add --description.")
+  expect(await told()).toContain("Cannot ask without a terminal. Pass the name of the agent.")
+  expect(await told("a")).toContain("Cannot ask without a terminal. Pass --description.")
   expect(await told("../a", "--description", "x")).toContain("Invalid agent name")
   expect(await told("a/../../b", "--description", "x")).toContain("Invalid agent name")
   expect(await told("build", "--description", "x")).toContain("built in")

@@ -28,7 +28,9 @@ test("`run --attach` runs a prompt on the server, and continues the session", as
   const url = await serve(machine)
   const first = await machine.run(["run", "--attach", url, "hello"])
   expect(first).toMatchObject({ code: 0, stdout: "heard hello\n" })
-  const json = await machine.run(["run", "--attach", url, "-c", "--json", "again"])
+  const [, hint = ""] = /^continue with: tackle (run .*) "…"$/m.exec(first.stderr) ?? []
+  expect(hint).toMatch(new RegExp(`^run --attach ${url} -s ses_\\w+$`))
+  const json = await machine.run([...hint.split(" "), "--json", "again"])
   expect(endOf(json)).toMatchObject({ status: "completed", text: "heard again" })
   const ids = new Set(eventsOf(json).map(({ sessionID }) => sessionID))
   const { sessions } = JSON.parse((await machine.run(["attach", url, "--json"])).stdout)

@@ -38,6 +38,11 @@ test.each([
   expect(continued.stderr).not.toContain("not trusted")
   expect(continued.stderr).toMatch(/^continuing session ses_\w+ · hi$/m)
 
+  const held = await machine.run(["send", ...dir, "--no-run", "more"], at)
+  const [deliver = ""] = commandsIn(held.stdout)
+  expect(deliver).toContain(` queue resume --dir '${machine.project.path("sub dir")}' -s ses_`)
+  expect(await follow(machine, deliver, env)).toMatchObject({ code: 0, stdout: "Yes.\n" })
+
   const unknown = await machine.run(["run", ...dir, "-s", "ses_none", "hi"], at)
   for (const command of commandsIn(unknown.stderr)) expect((await follow(machine, command, env)).code).toBe(0)
 })

@@ -35,6 +35,6 @@ describe.skipIf(!hasTmux)("the interactive terminal with --attach (needs tmux)",
     await terminal.type("hello")
     expect(await terminal.sees("heard hello")).toContain("own: test/m none topic")
     await terminal.press("C-d")
-    await terminal.sees("[exit 0]")
+    expect(await terminal.sees("[exit 0]")).toContain(`tackle --attach ${url} -s ses_`)
   })
 })

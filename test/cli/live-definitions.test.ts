@@ -79,9 +79,9 @@ test("drops a changed skill, agent or command of the project, one line each, unt
   expect(told).toEqual([["helps", "one"], [], [], ["repairs", "one"], ["repairs", "one"]])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
   expect(lines).toEqual([
-    expect.stringMatching(/helper\.md: it has changed and is no longer trusted: the agent is unavailable/),
-    expect.stringMatching(/new\.md: it is new and not trusted: the command is unavailable/),
-    expect.stringMatching(/SKILL\.md: it has changed and is no longer trusted: the skill is unavailable/),
+    expect.stringMatching(/helper\.md: it has changed and is not trusted, so the agent is unavailable/),
+    expect.stringMatching(/new\.md: it is new and not trusted, so the command is unavailable/),
+    expect.stringMatching(/SKILL\.md: it has changed and is not trusted, so the skill is unavailable/),
   ])
 })
 

@@ -76,7 +76,7 @@ test("drops only the changed tool of the project, in one line, until it is trust
   ])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
   expect(lines).toEqual([
-    expect.stringMatching(/a\.ts: it has changed and is no longer trusted/),
+    expect.stringMatching(/a\.ts: it has changed and is not trusted/),
     expect.stringMatching(/c\.ts: it is new and not trusted/),
   ])
 })

@@ -109,7 +109,7 @@ test("does not run a plugin path that leads through a link back into the project
   await machine.project.write("lib/loud.js", loud)
   await machine.trust()
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers only the directories plugin/ and plugins/")
+  expect(stderr).toContain("only plugins in the directories plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 
@@ -119,7 +119,7 @@ test("runs a path from the project's config only in a folder that trust covers",
   await machine.project.write("lib/loud.js", loud)
   await machine.trust()
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers only the directories plugin/ and plugins/")
+  expect(stderr).toContain("only plugins in the directories plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 
@@ -132,4 +132,18 @@ test("keeps the output of a plugin out of the output of a command", async () => 
   const { stdout, stderr } = await machine.run(["tool", "list", "--trust", "--format", "json"])
   expect(JSON.parse(stdout)).toBeTruthy()
   expect(stderr).toContain("TALK")
+})
+
+test("says why a plugin path from the project's config is not used", async () => {
+  const machine = await createMachine({ config: null })
+  await machine.project.write(
+    "tackle.json",
+    '{ "plugin": ["./.tackle/plugin/loud.js", "./.tackle/plugin/gone.js"] }',
+  )
+  await machine.project.write(".tackle/plugin/loud.js", loud)
+  await machine.run(["trust", "--yes", "tackle.json"])
+  const { stderr } = await machine.run(["tool", "list"])
+  expect(stderr).toMatch(/plugin\/loud\.js: the file is not trusted\. Run `tackle trust`/)
+  expect(stderr).toMatch(/plugin\/gone\.js: the file does not exist\./)
+  expect(stderr).not.toContain("IT RAN")
 })

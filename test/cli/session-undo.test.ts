@@ -89,5 +89,7 @@ test("names the session that changed files when the last session changed none", 
 
   await machine.run(["run", "talk again"])
   const redo = await machine.run(["session", "redo"])
-  expect(redo.stderr).toMatch(/The last session that was undone is ses_\w+ .*`tackle session redo ses_\w+`/)
+  expect(redo.stderr).toMatch(
+    /The last session with an undone turn is ses_\w+ .*`tackle session redo ses_\w+`/,
+  )
 })

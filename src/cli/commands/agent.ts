@@ -141,7 +141,8 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   ]
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
   for (const rule of agent.permission) printLine(describeRule(rule, 11))
-  for (const rule of agent.projectPermission) printLine(`${describeRule(rule, 11)}   cannot override a deny`)
+  for (const rule of agent.projectPermission)
+    printLine(`${describeRule(rule, 11)}   cannot override a deny rule`)
   for (const rule of agent.environmentPermission) printLine(describeRule(rule, 11))
   printLine(`\n${visible(agent.prompt)}`)
 }
@@ -208,7 +209,7 @@ export interface AgentCreateFlags extends FormatFlags {
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
-  const name = (given ?? (await ask("name", "Name of the agent"))).trim()
+  const name = (given ?? (await ask("the name of the agent", "Name of the agent"))).trim()
   checkName(name, workspace)
   const ids = toolIDs(flags.tools)
   if (ids) await checkTools(ids, workspace)
@@ -254,7 +255,7 @@ function checkName(name: string, { config }: Workspace): void {
 }
 
 async function ask(missing: string, message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal. Add ${missing}.`)
+  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal. Pass ${missing}.`)
   const validate = (value: string | undefined) => (value?.trim() ? undefined : "The text cannot be empty.")
   const answer = await question(({ text }, signal) =>
     text({ message, validate, output: process.stderr, signal }),

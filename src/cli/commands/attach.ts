@@ -46,7 +46,7 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
   }
   const session = await namedSession(client, flags.session)
   const info = await session.info()
-  const view = createView(flags, info)
+  const view = createView({ ...flags, takesPrompts: true }, info)
   view.continues(info)
   await showRecent(session, view)
   await interruptible((signal) =>

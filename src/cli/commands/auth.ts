@@ -149,7 +149,8 @@ async function readKey(): Promise<string> {
 }
 
 async function askFor(message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal: "${message}".`)
+  if (!atTerminal())
+    throw new UsageError(`Cannot ask "${message}" without a terminal. Run this command in a terminal.`)
   return given(
     await question(({ text }, signal) => text({ message, validate: filled, output: process.stderr, signal })),
   ).trim()

@@ -98,7 +98,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   }
   if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
     printLine(
-      "\nsandbox.allow is set, so commands in a working sandbox run without asking. Exceptions: commands and files named by a rule narrower than *, the network, paths outside the project, protected files and secrets.",
+      '\nsandbox.allow is "auto", so commands in a working sandbox run without asking. Exceptions: commands and files named by a rule narrower than *, the network, paths outside the project, protected files and secrets.',
     )
 }
 

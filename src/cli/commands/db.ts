@@ -6,6 +6,7 @@ import type { CopiedSession } from "../../session/copy-sessions.ts"
 import { UsageError } from "../../util/errors.ts"
 import { newId } from "../../util/id.ts"
 import { identifyProcess } from "../../util/process-table.ts"
+import { counted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 import { exitCode } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
@@ -73,7 +74,9 @@ async function importSessions(flags: DatabaseFlags & { from?: string }): Promise
       const count = (outcome: CopiedSession["outcome"]) =>
         results.filter((each) => each.outcome === outcome).length
       if (flags.format === "text")
-        printLine(`Copied ${count("copied")} sessions. ${count("unchanged")} were already in the database.`)
+        printLine(
+          `${counted(count("copied"), "session")} copied, ${count("unchanged")} already in the database.`,
+        )
       if (count("held") + count("failed") > 0) process.exitCode = exitCode.failed
     } finally {
       await to.close()

@@ -20,6 +20,7 @@ import type { FileQuery } from "../../tools/search/search-engine.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside } from "../../util/paths.ts"
 import { createProcessJournal } from "../../util/process-journal.ts"
+import { counted } from "../../util/words.ts"
 import { folded } from "../../view/visible.ts"
 import { exitCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
@@ -257,7 +258,7 @@ async function checkServers(workspace: Workspace): Promise<Outcome> {
     tackle.mcpServers({ limitMs: serverLimitMs, signal: AbortSignal.timeout(2 * serverLimitMs) }),
   )
   const lines = servers.map(({ id, status, tools, problem }) =>
-    status === "connected" ? `${id}: ${tools.length} tools` : `${id}: ${problem ?? status}`,
+    status === "connected" ? `${id}: ${counted(tools.length, "tool")}` : `${id}: ${problem ?? status}`,
   )
   if (lines.length === 0) return { detail: "all disabled" }
   const failed = servers.some(({ status }) => status === "failed")

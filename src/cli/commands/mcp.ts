@@ -34,7 +34,7 @@ import { collect, formatFlag, jsonFlag, locationFlags, names, port, positive, pr
 /** Defines `tackle mcp` and its subcommands. */
 export function defineMcp(mcp: Command): void {
   projectFlags(mcp.command("list"))
-    .description("start each MCP server and show its tools, or why it is unavailable")
+    .description("connect to each MCP server and show its tools, or why it is unavailable")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listMcpServers)

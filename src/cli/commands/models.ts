@@ -76,7 +76,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     }
     if (signedIn.length > 0) printLine(`Signed in to: ${signedIn.map(visible).join(", ")}`)
     printLine(
-      "\nWith an API key in the environment, any model of openai/…, anthropic/… or google/… also works.",
+      "\nWith an API key, stored or in the environment, any model of openai/…, anthropic/… or google/… also works.",
     )
   } finally {
     await tackle.close()

@@ -14,6 +14,7 @@ import type { Grant } from "../../schema/permission.ts"
 import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
 import { displayPath, homeDirectory, resolvePath } from "../../util/paths.ts"
 import { localDay } from "../../util/time.ts"
+import { counted } from "../../util/words.ts"
 import { folded, oneLine, visible } from "../../view/visible.ts"
 import { exitCode, verdictCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
@@ -149,7 +150,7 @@ export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?
     await tackle.revoke(chosen)
     return chosen.length
   })
-  printLine(`${revoked} revoked.`)
+  printLine(`Revoked ${counted(revoked, "grant")}.`)
 }
 
 function readText(file: string): string {

@@ -376,9 +376,9 @@ export async function undoSession(
       const other = id === undefined ? await otherSession(tackle, { way, than: sessionID }) : undefined
       if (!other || !(error instanceof NothingToUndoError)) throw error
       const command = `tackle session ${way} ${other.id}`
-      const past = way === "undo" ? "changed files" : "was undone"
+      const what = way === "undo" ? "that changed files" : "with an undone turn"
       throw new UsageError(
-        `${error.message} The last session that ${past} is ${titleOf(other)}. Run \`${command}\`.`,
+        `${error.message} The last session ${what} is ${titleOf(other)}. Run \`${command}\`.`,
         error,
       )
     })

@@ -134,7 +134,7 @@ async function describe(
     const read = readSmallFile(file)
     // Only the content that the user saw may be pinned.
     if (read === undefined || (await readTrustContent({ path: file, ...read }, workspace)).hash !== hash)
-      throw new UsageError(`${wholeName(path)} has changed since it was shown. Run \`tackle trust\` again.`)
+      throw new UsageError(`${wholeName(path)} changed while Tackle was reading it. Run the command again.`)
     return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
   }
   const files = Object.fromEntries(

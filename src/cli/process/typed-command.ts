@@ -16,15 +16,18 @@ export function useTypedDirectory(given: string | undefined): void {
  * `--dir` flag of this command.
  */
 export function asTyped(text: string): string {
-  return text.replaceAll(commands, (_, words: string) => `${commandName()} ${words}${directoryFlag(words)}`)
+  return text.replaceAll(
+    commands,
+    (_, words = "") => `${commandName()}${words === "" ? "" : ` ${words}`}${directoryFlag(words)}`,
+  )
 }
 
 /**
  * Matches commands in a message: at its start, after a backtick or another mark that precedes a command, or alone in
- * parentheses.
+ * parentheses. The interactive terminal has no name of a command, so its flags `-s` and `--attach` identify it.
  */
 const commands =
-  /(?<=^|[`"(]|: )tackle ((?:agent|auth|config|doctor|gateway|mcp|models|permission|run|session|stats|tool|trust)\b(?: [a-z]+\b(?![/:.]))*)/gm
+  /(?<=^|[`"(]|: )tackle(?: ((?:agent|attach|auth|config|doctor|gateway|mcp|models|permission|queue|run|serve|session|stats|tool|trust)\b(?: [a-z]+\b(?![/:.]))*)|(?= (?:-s|--attach) ))/gm
 
 function directoryFlag(words: string): string {
   if (typedDirectory === undefined || /^gateway\b|^config schema\b/.test(words)) return ""

@@ -126,7 +126,7 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
   requests.onPermission((request) => {
     const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
     last = next.catch((error: unknown) => {
-      warn(`cannot show the question: ${errorMessage(error)}`)
+      warn(`cannot ask for permission, so the request is rejected: ${errorMessage(error)}`)
       return give(request, { reply: "reject" }, "no-terminal")
     })
   })
@@ -135,7 +135,7 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
     last = last
       .then(() => answerQuestion(request))
       .catch((error: unknown) => {
-        warn(`cannot show the question: ${errorMessage(error)}`)
+        warn(`cannot ask the question, so it is rejected: ${errorMessage(error)}`)
         return rejectQuestion(request)
       })
   })

@@ -5,6 +5,7 @@ import { createCredentials } from "../../model/credentials.ts"
 import type { LocalServer } from "../../model/list-models.ts"
 import { providerTable } from "../../model/provider-table.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
+import { counted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 import { warn } from "../process/notice.ts"
 import { askForKey, question } from "../process/question.ts"
@@ -124,7 +125,7 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
   const offers: Offer[] = [
     ...servers.map((server) => ({
       label: server.name,
-      hint: `${server.models.length} models at ${server.baseURL}`,
+      hint: `${counted(server.models.length, "model")} at ${server.baseURL}`,
       choose: () => chooseServerModel(workspace, server),
     })),
     ...providerTable

@@ -5,7 +5,7 @@ import { TimeoutError } from "../../util/abort.ts"
 import { noteTimeLimit } from "../../util/main-thread.ts"
 import { interruptible } from "../process/exit.ts"
 import { stdout } from "../process/stdout.ts"
-import { createTextView } from "../view/text.ts"
+import { createTextView, type TextViewOptions } from "../view/text.ts"
 import { createJsonView, type View } from "../view/view.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
@@ -78,13 +78,15 @@ export function createView(
     quiet = false,
     outputSchema,
     takesPrompts,
-  }: Pick<ForegroundFlags, "format" | "quiet"> & { outputSchema?: string; takesPrompts?: boolean },
+    serverFlags,
+  }: Pick<ForegroundFlags, "format" | "quiet"> &
+    Pick<TextViewOptions, "takesPrompts" | "serverFlags"> & { outputSchema?: string },
   { worktree }: Pick<Workspace, "worktree">,
 ): View {
   if (format === "json") return createJsonView(stdout)
   // With a schema, stdout contains only the JSON answer.
   const output = outputSchema === undefined ? stdout : process.stderr
-  return createTextView({ output, notes: process.stderr, worktree, quiet, takesPrompts })
+  return createTextView({ output, notes: process.stderr, worktree, quiet, takesPrompts, serverFlags })
 }
 
 /** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */

@@ -15,7 +15,7 @@ import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from 
 import { offline, setUpModel } from "./choose-model.ts"
 import { followByLines, openLines, showRecent } from "./follow-by-lines.ts"
 import { createView } from "./foreground.ts"
-import { namedSession, openClient, type RemoteFlags } from "./remote.ts"
+import { namedSession, openClient, type RemoteFlags, serverFlags } from "./remote.ts"
 
 /** Flags of the interactive terminal. */
 export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags {
@@ -54,7 +54,8 @@ export async function runInteractive(options: InteractiveOptions): Promise<void>
       : await show(options, await openRemote(flags.attach, flags))
   start?.end()
   start?.output.end()
-  if (id !== undefined) printHint(`Continue this session: tackle -s ${id}`)
+  const server = flags.attach === undefined ? "" : ` ${serverFlags(flags.attach, flags)}`
+  if (id !== undefined) printHint(`Continue this session: tackle${server} -s ${id}`)
 }
 
 async function openLocal(options: InteractiveOptions): Promise<string | undefined> {

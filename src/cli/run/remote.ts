@@ -9,6 +9,7 @@ import type { PermissionRequest } from "../../schema/permission.ts"
 import type { QuestionRequest } from "../../schema/question.ts"
 import { readTokenFile, scopes } from "../../server/tokens.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
+import { shellWord } from "../../util/words.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
@@ -44,6 +45,12 @@ export function tokenOf(tokenFile: string | undefined): string {
     )
   const tokens = readTokenFile(path).sort((a, b) => scopes.indexOf(b.scope) - scopes.indexOf(a.scope))
   return tokens[0]?.token ?? ""
+}
+
+/** Returns the flags that connect another command to the server, as text. */
+export function serverFlags(url: string, { tokenFile }: RemoteFlags): string {
+  const token = tokenFile === undefined ? "" : ` --token-file ${shellWord(tokenFile)}`
+  return `--attach ${shellWord(url)}${token}`
 }
 
 /** A session on a server whose events are shown. */
@@ -195,7 +202,7 @@ export async function runOnServer(url: string, prompt: string, flags: ServerRunF
   process.exitCode = await interruptible(async (signal, interrupt) => {
     const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
     try {
-      return await run(prompt, flags, { client, signal, interrupt })
+      return await run(prompt, flags, { url, client, signal, interrupt })
     } finally {
       stopTimer()
     }
@@ -205,12 +212,17 @@ export async function runOnServer(url: string, prompt: string, flags: ServerRunF
 async function run(
   prompt: string,
   flags: ServerRunFlags,
-  { client, signal, interrupt }: Pick<Foreground, "signal" | "interrupt"> & { client: TackleClient },
+  {
+    url,
+    client,
+    signal,
+    interrupt,
+  }: Pick<Foreground, "signal" | "interrupt"> & { url: string; client: TackleClient },
 ): Promise<number> {
   const session = await openSession(client, flags)
   const info = await session.info()
   const { worktree, seq: after } = info
-  const view = createView(flags, info)
+  const view = createView({ ...flags, serverFlags: serverFlags(url, flags) }, info)
   if (flags.session !== undefined || flags.continue) view.continues(info)
   let shownEnd = 0
   const shown = showSession({

@@ -3,6 +3,7 @@ import type { ToolPart } from "../../schema/part.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { showInvisible } from "../../util/invisible.ts"
 import { isRecord } from "../../util/json.ts"
+import { counted } from "../../util/words.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../../view/call-summary.ts"
 import { clipped, columns, oneLine, visible, wrapped } from "../../view/visible.ts"
 import { style } from "./style.ts"
@@ -84,7 +85,7 @@ export function callBody({ state }: ToolPart, width: number): string[] {
   const rows = state.status === "completed" && exit === 0 ? outputLines : failureLines
   const lines = plainLines(output)
   const cut = lines.length - rows
-  const more = cut > 0 ? [style.dim(`  … ${cut} earlier lines`)] : []
+  const more = cut > 0 ? [style.dim(`  … ${counted(cut, "earlier line")}`)] : []
   return [...more, ...lines.slice(-rows).map((line) => style.dim(clipped(`  ${line}`, width)))]
 }
 
@@ -120,7 +121,7 @@ export function diffLines(diff: string, max: number): string[] {
     return line.startsWith("-") ? style.red(text) : style.dim(text)
   })
   const left = lines.length - shown.length
-  return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
+  return left > 0 ? [...shown, style.dim(`  … ${counted(left, "more line")}`)] : shown
 }
 
 /**

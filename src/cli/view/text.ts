@@ -3,6 +3,7 @@ import type { EventOf, TackleEvent } from "../../event/events.ts"
 import { modelName } from "../../model/model.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
+import { counted } from "../../util/words.ts"
 import { columns, oneLine, visible, wrapped } from "../../view/visible.ts"
 import type { Output } from "../process/stdout.ts"
 import { asTyped } from "../process/typed-command.ts"
@@ -25,6 +26,8 @@ export interface TextViewOptions {
   quiet: boolean
   /** Whether the user sends the next prompt here, and need not know how to continue the session. */
   takesPrompts?: boolean
+  /** Flags that connect to the server of the session, as text. Undefined for a session of this process. */
+  serverFlags?: string
 }
 
 const waiting = "waiting for the model"
@@ -93,7 +96,11 @@ export function createTextView(options: TextViewOptions): View {
     }))
     const [first] = calls.slice(maxRunning)
     if (first)
-      activities.push({ text: `${calls.length - maxRunning} more calls`, since: first.since, details: [] })
+      activities.push({
+        text: counted(calls.length - maxRunning, "more call"),
+        since: first.since,
+        details: [],
+      })
     page.setActivities(activities.length > 0 ? activities : model ? [model] : [])
   }
 
@@ -278,7 +285,7 @@ export function createTextView(options: TextViewOptions): View {
         page.endText()
         modelDoes(undefined)
         if (begun) introduce(begun.agent)
-        page.note(summary(event, { isHinted: isStored && !options.takesPrompts }).map(style.dim))
+        page.note(summary(event, isStored && !options.takesPrompts ? options : undefined).map(style.dim))
         return
     }
   }
@@ -322,10 +329,10 @@ function fillingText({ used, room }: EventOf<"context.filling">): string {
 }
 
 /**
- * Describes how a run ended, and its usage. With `isHinted`, also says how to continue the session. Reports an empty
+ * Describes how a run ended, and its usage. With `hint`, also says how to continue the session. Reports an empty
  * answer, because it would otherwise look like a defect.
  */
-function summary(event: EventOf<"run.completed">, { isHinted }: { isHinted: boolean }): string[] {
+function summary(event: EventOf<"run.completed">, hint?: Pick<TextViewOptions, "serverFlags">): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
@@ -333,11 +340,12 @@ function summary(event: EventOf<"run.completed">, { isHinted }: { isHinted: bool
     ...usageWords(usage),
     ...(refused.length > 0 ? [`${refused.length} refused`] : []),
   ]
-  const hint = allowHint(refused.filter(({ by }) => by === "no-terminal"))
+  const server = hint?.serverFlags === undefined ? "" : ` ${hint.serverFlags}`
+  const rules = allowHint(refused.filter(({ by }) => by === "no-terminal"))
   return [
     ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
-    ...(hint === undefined ? [] : [hint]),
-    ...(isHinted ? [asTyped(`continue with: tackle run -s ${sessionID} "…"`)] : []),
+    ...(rules === undefined ? [] : [rules]),
+    ...(hint ? [asTyped(`continue with: tackle run${server} -s ${sessionID} "…"`)] : []),
   ]
 }

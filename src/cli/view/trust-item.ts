@@ -60,7 +60,7 @@ function details({
   }
   if (kind === "plugin" && path.startsWith("npm:"))
     return [
-      `code that runs with your permissions, as a plugin: ${others.length} files from an installed package`,
+      `code that runs with your permissions, as a plugin: ${counted(others.length, "file")} from an installed package`,
       ...describeDependencies(dependencies),
     ]
   if (kind === "plugin") {

@@ -56,7 +56,7 @@ export function definitionSource(
 
 function untrustedProblem(news: UntrustedChange): DefinitionProblem {
   const { file, kind } = news.item
-  return { file, message: `${describeChange(news)}: the ${kind} is unavailable. ${trustHint}` }
+  return { file, message: `${describeChange(news)}, so the ${kind} is unavailable. ${trustHint}` }
 }
 
 function configured(loaded: LoadedConfig): DefinitionSet {

@@ -133,7 +133,9 @@ async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> 
   const { openReadOnlySqliteStore } = await import("../../store/sqlite.ts")
   const { store, isCurrent } = await openReadOnlySqliteStore(database)
   if (!isCurrent)
-    warn(`the latest changes are missing, because ${dataDirectory} is read-only and its log cannot be read.`)
+    warn(
+      `the latest changes are missing, because ${dataDirectory} is read-only and the write-ahead log of its database cannot be read.`,
+    )
   return store
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { configDirectories, possibleConfigDirectories } from "../../config/location.ts"
 import { packageDirectories } from "../../config/project-trust-items.ts"
@@ -38,8 +39,11 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
       isInside(path, workspace.worktree) || isInside(realPath(path), realPath(workspace.worktree))
     if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
+    if (!existsSync(path)) throw new UsageError("the file does not exist.")
+    if (workspace.items.some(({ kind, file }) => kind === "plugin" && file === path))
+      throw new UsageError("the file is not trusted. Run `tackle trust` to review and enable it.")
     throw new UsageError(
-      "trust covers only the directories plugin/ and plugins/ in .tackle and .opencode. Move the file to one of them.",
+      "only plugins in the directories plugin/ and plugins/ of .tackle and .opencode can be trusted. Move the file to one of them.",
     )
   }
 

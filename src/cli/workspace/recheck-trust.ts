@@ -66,7 +66,7 @@ export async function keepTrust(workspace: Workspace, file: string): Promise<boo
 
 /** Returns the beginning of a message about the item. */
 export function describeChange({ changed }: UntrustedChange): string {
-  return changed ? "it has changed and is no longer trusted" : "it is new and not trusted"
+  return changed ? "it has changed and is not trusted" : "it is new and not trusted"
 }
 
 /** Last sentence of a message about an untrusted item. */

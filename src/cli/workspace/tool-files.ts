@@ -48,7 +48,10 @@ function notExecutable(workspace: Workspace): RegistryProblem[] {
 }
 
 function untrustedProblem(news: UntrustedChange): RegistryProblem {
-  return { file: news.item.file, message: `${describeChange(news)}: its tools are unavailable. ${trustHint}` }
+  return {
+    file: news.item.file,
+    message: `${describeChange(news)}, so its tools are unavailable. ${trustHint}`,
+  }
 }
 
 function filesOf(workspace: Workspace, trusted: readonly FoundItem[]): ToolFile[] {

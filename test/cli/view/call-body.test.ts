@@ -23,6 +23,7 @@ test("shows the last 8 lines of a command that succeeded, and the last 30 of one
       .slice(-8)
       .map((line) => `  ${line}`),
   ])
+  expect(bodyOf(ended({ output: numbers(9).join("\n"), exit: 0 }))[0]).toBe("  … 1 earlier line")
   expect(bodyOf(ended({ output, exit: 1 }))).toHaveLength(31)
   expect(bodyOf(ended({ output, exit: null, timedOut: true }))).toHaveLength(31)
   expect(bodyOf(ended({ output: "", exit: 0 }))).toEqual([])
