@@ -6,6 +6,7 @@ import type { RequestAnswer } from "../schema/request.ts"
 import { orAbort } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { counted } from "../util/words.ts"
 
 /** The result of answering or dismissing a question. `unknown` means that no question with this id is waiting. */
 export type QuestionOutcome = "applied" | "unknown"
@@ -102,7 +103,7 @@ interface Waiting {
 export function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
   if (answers.length !== questions.length)
     throw new UsageError(
-      `Expected ${questions.length} lists of answers, got ${answers.length}. Pass one list per question. An empty list skips the question.`,
+      `Expected ${counted(questions.length, "list")} of answers, got ${answers.length}. Pass one list per question. An empty list skips the question.`,
     )
   questions.forEach(({ question, multiple }, index) => {
     if (!multiple && (answers[index]?.length ?? 0) > 1)

@@ -57,7 +57,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^sandbox\.allow$/, "runs commands in the sandbox without asking"],
   [/^pass_environment$/, "passes these variables to commands, even if they contain keys"],
   [/^secrets$/, "masks the values of these variables"],
-  [/^override$/, "tools that custom tools may replace"],
+  [/^override$/, "built-in tools that custom tools may replace"],
   [/^plugin/, "code that runs with your permissions; packages are trusted separately (npm:…)"],
   [/^tools\./, "makes this tool available or unavailable"],
   [/^instructions$/, "sends the text of these files to the model"],

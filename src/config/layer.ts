@@ -1,5 +1,6 @@
 import { resolve } from "node:path"
 import { displayPath } from "../util/paths.ts"
+import { counted } from "../util/words.ts"
 import { checkTree, pruneTree } from "./check.ts"
 import type { ConfigFile } from "./config-files.ts"
 import { byPosition, describeProblem, type Problem } from "./errors.ts"
@@ -139,7 +140,7 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
     return {
       position,
       section: sectionOf(path),
-      text: more > 0 ? `${short} (And ${more} more problems.)` : short,
+      text: more > 0 ? `${short} (And ${counted(more, "more problem")}.)` : short,
     }
   })
 }

@@ -109,7 +109,7 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
   const permission = textAt(tree, "permission")
   if (!permission) fail('"permission" must be a name such as "bash".')
   const patterns = patternsAt(tree)
-  if (patterns.length === 0) fail('"pattern" must be a string or a list of strings.')
+  if (patterns.length === 0) fail('"pattern" must be a string or a non-empty list of strings.')
   const expect = expectations.find((name) => name === textAt(tree, "expect"))
   if (!expect) fail(`"expect" must be one of ${expectations.join(", ")}.`)
   const cwd = textAt(tree, "cwd")

@@ -94,7 +94,7 @@ const TenantSection = z.lazy(() =>
     costPerDay: z.number().positive().optional().describe("Maximum cost per day (UTC) in US dollars"),
     queued: count
       .optional()
-      .describe("Maximum number of waiting inputs in all sessions; further inputs are refused"),
+      .describe("Maximum number of waiting inputs, counted across all sessions; further inputs are refused"),
   }),
 )
 
@@ -231,7 +231,7 @@ const sections = {
     ),
   formatter: () =>
     FormatterConfig.describe(
-      "Formatters that run after a file changes: true for all known formatters (some run only if the project has a settings file for them), or formatters by name (default false)",
+      "Formatters that run after a tool changes a file: true for all known formatters (some run only if the project has a settings file for them), or formatters by name (default false)",
     ),
   mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("Retries after provider errors"),

@@ -91,7 +91,7 @@ export function accessError(
   path: string,
   error: unknown,
 ): FileAccessError {
-  return new FileAccessError(`Cannot ${verb} ${showName(path)}: ${fileReason(error)}`, error)
+  return new FileAccessError(`Cannot ${verb} ${showName(path)}: ${fileReason(error)}.`, error)
 }
 
 async function isThere(path: string, real: string): Promise<boolean> {

@@ -49,7 +49,7 @@ const reasons: Record<RefusedFile["why"], string> = {
   mixed: "another program changed it during the turn",
   "too-large": "it was too large to store",
   unstored: "its old content could not be stored",
-  unreadable: "it cannot be read. Check the permissions of its directories",
+  unreadable: "it cannot be read. Check its permissions and those of its directories",
   "not-kept": "its old content is no longer stored",
   skipped: "it was skipped as requested",
 }

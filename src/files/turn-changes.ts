@@ -166,7 +166,10 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     const unreadable = [...new Set([...after.unreadable, ...unknown, ...before.unreadable])]
     if (unreadable.length > 0) describe(texts, `the scan is incomplete: cannot read ${firstOf(unreadable)}`)
     if (!before.limited && appeared.length > 0)
-      describe(texts, `${firstOf(appeared)} appeared during the command but are not new files`)
+      describe(
+        texts,
+        `${firstOf(appeared)} appeared during the command but ${appeared.length === 1 ? "is not a new file" : "are not new files"}`,
+      )
     return changes.length > 0
   }
 

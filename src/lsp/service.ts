@@ -287,6 +287,6 @@ function noServer(path: string, candidates: readonly LanguageServer[]): NoServer
     )
   const programs = candidates.map(({ command }) => command[0]).join(", ")
   return new NoServerError(
-    `No language server for ${path} is installed (not on PATH: ${programs}). Use grep and read.`,
+    `No language server for ${path} is installed (programs not found: ${programs}). Use grep and read.`,
   )
 }

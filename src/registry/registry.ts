@@ -160,7 +160,7 @@ export function createRegistry(options: {
       // The provider of an AI SDK model object has a name such as `openai.responses`.
       const named = scope.model && [scope.model.providerID, scope.model.providerID.split(".", 1)[0] ?? ""]
       if (reason === undefined && providers && named && !named.some((id) => providers.includes(id))) {
-        reason = `offered only to models of ${providers.join(", ")}`
+        reason = `it is offered only to models of ${providers.join(", ")}`
       }
       return { tool, reason }
     } catch (error) {
@@ -275,11 +275,11 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
   function ruledOut(id: string, scope: ToolScope): string | undefined {
     const alias = aliasOf(id)
     if (disabled.has(id) || (alias && disabled.has(alias.name)))
-      return "disabled in the configuration (tools)"
+      return "it is disabled in the configuration (tools)"
     const unavailable = own(scope.unavailable, id)
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id), alias))
-      return `no permission rule allows it for the agent ${scope.agent}`
+      return `the permission rules deny it for the agent ${scope.agent}`
     const served = serves[id]
     return served !== undefined && ruledOut(served, scope) !== undefined
       ? `it is used only with ${served}, which is not offered`

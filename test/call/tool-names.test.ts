@@ -97,7 +97,7 @@ describe("a tool file that defines another id", () => {
         ran: false,
         loud: false,
       })
-      expect(results[0]).toMatch(/is unavailable: no permission rule allows it/)
+      expect(results[0]).toMatch(/is unavailable: the permission rules deny it/)
     }
   })
 
@@ -110,7 +110,7 @@ describe("a tool file that defines another id", () => {
 
   test.each(["loud", "shout"])("is not offered if the configuration disables %s", async (name) => {
     const { results } = await call({ called: name, disabledTools: [name], permission: { "*": "allow" } })
-    expect(results[0]).toMatch(/is unavailable: disabled in the configuration/)
+    expect(results[0]).toMatch(/is unavailable: it is disabled in the configuration/)
   })
 })
 

@@ -326,7 +326,7 @@ test.each([
   })
   expect(engine.tackle.problems()).toEqual([])
   const offered = await engine.tackle.tools()
-  expect(offered.find(({ id }) => id === "bash")?.reason).toMatch(/no permission rule allows it/)
+  expect(offered.find(({ id }) => id === "bash")?.reason).toMatch(/the permission rules deny it/)
   expect(offered.find(({ id }) => id === "read")).toMatchObject({ offered: true })
 })
 

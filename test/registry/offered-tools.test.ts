@@ -5,7 +5,7 @@ import { resultsOf, run, tool } from "../session/run.ts"
 test.each([
   ["by the rules", { permission: { bash: "deny" as const } }, /used only with bash/],
   ["by the configuration", { disabledTools: ["bash"] }, /used only with bash/],
-  ["itself", { permission: { job: "deny" as const } }, /no permission rule allows it/],
+  ["itself", { permission: { job: "deny" as const } }, /the permission rules deny it/],
 ])("does not offer job if bash is denied %s", async (_, options, reason) => {
   await using engine = await startEngine([], options)
   const job = (await engine.tackle.tools()).find(({ id }) => id === "job")

@@ -213,7 +213,7 @@ function testControl(databaseOf: () => Promise<string | undefined>): void {
       const { tackle, next, session } = place
       const request = await asked(place, "now question")
       expect(request).toMatchObject({ type: "question", questions: [{ question: "Which one?" }] })
-      await expect(async () => tackle.questions.reply(request.id, [])).rejects.toThrow(/1 lists of answers/)
+      await expect(async () => tackle.questions.reply(request.id, [])).rejects.toThrow(/1 list of answers/)
       expect(await tackle.reply(request.id, { reply: "once" })).toBe("unknown")
       expect(await tackle.questions.reply(request.id, [["the left one"]])).toBe("applied")
       expect(await tackle.questions.reject(request.id)).toBe("unknown")

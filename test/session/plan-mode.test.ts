@@ -179,7 +179,7 @@ test("is not offered without a user, to subagents, or when switched off", async 
   await using off = await startEngine([], { questions: true })
   expect((await reasons(off.tackle, "build")).plan_enter).toMatch(/"plan_mode": true/)
   expect(await reasons(off.tackle, "plan")).toMatchObject({
-    write: expect.stringMatching(/no permission rule allows it/),
+    write: expect.stringMatching(/the permission rules deny it/),
   })
 
   await using engine = await planning([{ text: "Done." }], yes)

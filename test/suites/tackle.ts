@@ -637,7 +637,7 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       const refused = await opened.tackle.callTool({ tool: "write", input })
       expect(refused.state).toMatchObject({
         status: "error",
-        error: expect.stringContaining("no permission rule allows it"),
+        error: expect.stringContaining("the permission rules deny it"),
       })
     })
   })

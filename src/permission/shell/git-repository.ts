@@ -233,7 +233,7 @@ function isLinkedWorktree(root: string, gitDirectory: string, common: string): b
  */
 function indexProblem(gitDirectory: string, use: GitUse): string | undefined {
   const index = readIndex(gitDirectory)
-  if (!index) return "the index of the repository cannot be parsed"
+  if (!index) return "the index of the repository is not supported or cannot be read"
   return index.submodules && use !== "confined" ? "the repository has submodules" : undefined
 }
 
