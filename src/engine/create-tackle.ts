@@ -268,7 +268,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onToolsChanged() {
       for (const listener of toolListeners) listener()
     },
-    onProblem: (error) => onProblem("tools are missing", error),
+    onProblem: (error) => onProblem("problem with an MCP server", error),
   })
   opening.defer(() => mcp?.close())
   const registry = await openRegistry(options, {

@@ -53,7 +53,7 @@ export async function openPluginsOf(
     contain: (plugin, work) =>
       contain(work, (error) => onProblem(`uncaught error in the plugin ${plugin}`, error)),
     onFailure: (error) => onProblem("a plugin was disabled", error),
-    onIgnored: (message) => onProblem("ignored", new Error(message)),
+    onIgnored: (message) => onProblem("environment variables from plugins were ignored", new Error(message)),
     limits: options.limits?.plugin,
   })
   const problems = [...plugins.problems]

@@ -319,7 +319,7 @@ function rollbackError(failures: readonly Failure[], cause: unknown): RollbackEr
     return `${what}${where} (${errorMessage(error)})`
   })
   return new RollbackError(
-    `${errorMessage(cause)}. Restoring the changed files failed for: ${named.join("; ")}. ` +
+    `${errorMessage(cause).replace(/\.$/, "")}. These paths could not be restored: ${named.join("; ")}. ` +
       "Check these files before you continue.",
     cause,
   )

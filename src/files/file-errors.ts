@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { readdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "../util/errors.ts"
@@ -77,7 +78,10 @@ export async function notFound(path: string, kind: "File" | "Path"): Promise<Pat
     const directory = dirname(missing)
     const names = await entries(directory)
     if (names) {
-      const where = `The directory ${showName(missing)} does not exist either. The nearest existing directory is ${showName(directory)}.`
+      const why = existsSync(missing)
+        ? `${showName(missing)} is not a directory that can be listed.`
+        : `The directory ${showName(missing)} does not exist either.`
+      const where = `${why} The nearest existing directory is ${showName(directory)}.`
       return new PathNotFoundError(
         path,
         `${kind} not found: ${shown}. ${where}${suggest(directory, missing, names)}`,
@@ -108,7 +112,7 @@ function nearNames(wanted: string, names: readonly string[]): string[] {
 
 function suggest(directory: string, path: string, names: readonly string[]): string {
   const near = nearNames(basename(path), names)
-  if (near.length === 0) return " Look for it with glob or list."
+  if (near.length === 0) return " Use glob or list to find the right path."
   return ` Did you mean:\n${near.map((name) => showName(join(directory, name))).join("\n")}`
 }
 

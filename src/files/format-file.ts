@@ -153,7 +153,7 @@ const maxShown = 2_000
 
 /** Returns the formatter report for the model. Returns an empty string if there is nothing to report. */
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
-  const failure = problem?.split("\n")[0]
+  const failure = problem?.split("\n")[0]?.replace(/\.$/, "")
   if (unsure)
     return `\nFormatting ${title} failed (${failure}), and the content of the file is uncertain. Read the file before you change it again.`
   if (!formatted)

@@ -206,7 +206,7 @@ export class PluginBlockedError extends TackleError {
 export class PluginFailedError extends TackleError {
   constructor(plugin: string, hook: string, reason: string, cause?: unknown) {
     super(
-      `the plugin ${plugin} failed in ${hook}: ${reason}. Its hooks are disabled until the next start. Its tools remain available.`,
+      `the plugin ${plugin} failed in its hook ${hook}: ${reason}. Its hooks are disabled until the next start. Its tools remain available.`,
       { code: "plugin.failed", recoverable: false, cause },
     )
   }

@@ -156,7 +156,7 @@ function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: s
     const fits = name === "tool" ? typeof value === "object" : typeof value === "function"
     if (!fits)
       throw new TypeError(
-        `its "${written}" is ${typeof value}, not ${name === "tool" ? "a map of tools" : "a function"}`,
+        `its "${written}" must be ${name === "tool" ? "a map of tools" : "a function"}, but its type is ${typeof value}`,
       )
     hooks[name] = typeof value === "function" ? value.bind(returned) : value
   }

@@ -74,10 +74,7 @@ export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
     tools: found.tools,
     problems: [...problems, ...found.problems],
     decide: (request, action, signal) => decideByPlugins(host, request, action, signal),
-    variables: (location) =>
-      variablesOfPlugins(host, location, (names) =>
-        onIgnored(`variables that plugins cannot set: ${names.join(", ")}`),
-      ),
+    variables: (location) => variablesOfPlugins(host, location, (names) => onIgnored(names.join(", "))),
     signedIn: (provider, credentials) =>
       host.providerOptions(
         provider,

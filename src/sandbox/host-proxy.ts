@@ -132,8 +132,9 @@ async function findAddresses(
   )
   if (addresses.length > 0 || all.length === 0) return { addresses }
   const named = all.map(({ address }) => address).join(", ")
+  const addressed = all.length === 1 ? `the address ${named}, which is` : `the addresses ${named}, which are`
   return {
-    refusal: `The host ${host} has the address ${named}, which is not on the public internet. No rule allows it (permission "private_network").\n`,
+    refusal: `The host ${host} has ${addressed} not on the public internet. No rule allows this host (permission "private_network").\n`,
   }
 }
 

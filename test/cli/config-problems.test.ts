@@ -59,7 +59,7 @@ test("runs commands on sessions despite a config error, and reports it in one li
     env: { TACKLE_CONFIG: file },
   })
   expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining("second") })
-  expect(trusted.stderr).toContain("(2 more: run")
+  expect(trusted.stderr).toContain("(2 more problems: run")
 })
 
 test("reports every config error in doctor as a failed check, and continues", async () => {

@@ -49,7 +49,7 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
       /^tackle: The session ses_none does not exist\. Run `tackle session list --all` to list all sessions\.\n$/,
     ],
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
-    [["run", "-c", "hi"], /^tackle: This project has no session to continue\.\n$/],
+    [["run", "-c", "hi"], /^tackle: This project has no sessions yet\.\n$/],
     [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: Model test\/n does not exist\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is not a model name\. Use provider\/model/],

@@ -185,6 +185,10 @@ test("rejects an address without http:// or https:// instead of taking it for a 
       stderr: `tackle: "${word}" is not a URL. A URL starts with https:// or http://. To add a program, write it after --.\n`,
     })
   }
+  expect(await machine.run(["mcp", "add", "tickets", "https://"])).toMatchObject({
+    code: 2,
+    stderr: 'tackle: "https://" is not a valid URL. Example: https://example.com/mcp\n',
+  })
   expect(await machine.run(["mcp", "add", "own", "./bin/server.mjs"])).toMatchObject({ code: 0 })
 })
 

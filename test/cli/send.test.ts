@@ -158,7 +158,7 @@ describe("tackle send", () => {
     const machine = await createMachine()
     expect(await machine.run(["send", "hello"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("no session to continue"),
+      stderr: expect.stringContaining("no sessions yet"),
     })
     expect((await machine.run(["send", "-s", "ses_none", "hello"])).code).toBe(2)
     expect((await machine.run(["send", "-"], { stdin: "" })).code).toBe(2)

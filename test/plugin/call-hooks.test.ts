@@ -174,7 +174,7 @@ test.each([
   expect(await callTool(engine.tackle, "say", { text: "x" })).toBe('{"text":"x"}!')
   expect(await callTool(engine.tackle, "say", { text: "y" })).toBe('{"text":"y"}!')
   expect(engine.problems).toEqual([
-    expect.stringMatching(new RegExp(`a-bad\\.mjs failed in tool\\.execute\\.after: .*${reason}`)),
+    expect.stringMatching(new RegExp(`a-bad\\.mjs failed in its hook tool\\.execute\\.after: .*${reason}`)),
   ])
 })
 

@@ -180,7 +180,7 @@ test("reports broken plugins without affecting the others", async () => {
     "b-syntax.ts": expect.stringContaining("could not be loaded"),
     "c-none.ts": expect.stringContaining("exports no plugin"),
     "d-hangs.ts": expect.stringContaining("did not load within 1000 ms"),
-    "e-odd.ts": expect.stringContaining('"tool.execute.before" is number'),
+    "e-odd.ts": expect.stringContaining('"tool.execute.before" must be a function'),
     "f-tool.ts": expect.stringMatching(/"broken" was not loaded.*"bad id" was not loaded/),
     "g-unused.ts": "Tackle does not support these hooks of the plugin: provider, command.execute.before.",
   })

@@ -252,7 +252,9 @@ test("event receives events in OpenCode's format and order, and is disabled if i
     ({ properties: { part } }) => (part as { type?: string } | undefined)?.type === "tool",
   )
   expect(tool?.properties.part).toMatchObject({ tool: "read", state: { status: "completed" } })
-  await expect.poll(() => engine.problems).toEqual([expect.stringContaining("b.mjs failed in event: boom")])
+  await expect
+    .poll(() => engine.problems)
+    .toEqual([expect.stringContaining("b.mjs failed in its hook event: boom")])
 })
 
 test("finishes pending events before the engine closes", async () => {

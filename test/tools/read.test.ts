@@ -221,7 +221,7 @@ test("suggests similar names for a missing file", async () => {
   expect(typo).toContain(project.path("config.json"))
   expect(typo).not.toContain("unrelated")
   expect(await failure({ filePath: "readme" })).toMatch(/README\.md\n.*readme\.txt|readme\.txt\n.*README\.md/)
-  expect(await failure({ filePath: "zzzzzz" })).toContain("Look for it with glob or list")
+  expect(await failure({ filePath: "zzzzzz" })).toContain("Use glob or list to find the right path")
 })
 
 test("suggests at most three names", async () => {
@@ -236,6 +236,9 @@ test("names a missing directory and the nearest existing one", async () => {
     `${project.path("sources")} does not exist either. The nearest existing directory is ${project.directory}.`,
   )
   expect(text).toContain(project.path("source"))
+  expect(await failure({ filePath: "source/a.ts/b.ts" })).toContain(
+    `${project.path("source/a.ts")} is not a directory that can be listed. The nearest existing directory is`,
+  )
 })
 
 test("explains a path through a file, a symlink loop and an invalid name", async () => {

@@ -174,11 +174,15 @@ function checkRules(workspace: Workspace): Outcome {
       `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never applies, because ${ruleOrigin(by)} takes precedence`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
-  return { detail: count === 0 ? "defaults only" : `${count} in the config, which override the defaults` }
+  return {
+    detail:
+      count === 0 ? "defaults only" : `${counted(count, "rule")} in the config, applied after the defaults`,
+  }
 }
 
-function checkTrust({ untrusted, worktree }: Workspace): Outcome {
-  if (untrusted.length === 0) return { detail: `nothing in ${worktree} needs trust` }
+function checkTrust({ items, untrusted, worktree }: Workspace): Outcome {
+  if (items.length === 0) return { detail: `nothing in ${worktree} needs trust` }
+  if (untrusted.length === 0) return { detail: `everything in ${worktree} that needs trust is trusted` }
   return {
     status: "warn",
     detail: `not trusted: ${untrusted.map(({ path }) => path).join(", ")} (tackle trust)`,
@@ -291,7 +295,7 @@ function checkForeignConfig(workspace: Workspace): Outcome {
   if (told.length + settings.length === 0) return { detail }
   const sentences = [
     detail,
-    ...(told.length > 0 ? [`Not understood: ${told.join("; ")}`] : []),
+    ...(told.length > 0 ? [`Warnings: ${told.join("; ")}`] : []),
     ...(settings.length > 0 ? [`Not used: ${settings.join("; ")}`] : []),
   ]
   return { status: "warn", detail: sentences.join(". ") }
@@ -326,7 +330,7 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
       tackle.signIns().some(({ provider }) => provider === ref.providerID),
     )
     if (!isSignedIn) throw error
-    return { detail: `${name}, signed in by a plugin` }
+    return { detail: `${name}, with the sign-in of a plugin` }
   }
   return { detail: name }
 }

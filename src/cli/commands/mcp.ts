@@ -221,6 +221,8 @@ function looksLikeAddress(word: string): boolean {
 }
 
 function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
+  if (!URL.canParse(url))
+    throw new UsageError(`"${url}" is not a valid URL. Example: https://example.com/mcp`)
   if (rest.length > 0) throw new UsageError("A URL takes no arguments.")
   if (env) throw new UsageError("--env is for programs. Use --header for a URL.")
   return { type: "remote", url, ...(header ? { headers: pairs(header, "--header") } : {}) }

@@ -227,7 +227,7 @@ export function noSession(...ids: readonly string[]): UsageError {
 export async function storedSession(tackle: Tackle, id: string | undefined): Promise<SessionHandle> {
   if (id === undefined) {
     const session = await tackle.sessions.latest()
-    if (!session) throw new UsageError("This project has no session to continue.")
+    if (!session) throw new UsageError("This project has no sessions yet.")
     return session
   }
   const session = await tackle.sessions.get(id)

@@ -14,6 +14,7 @@ import type { Part } from "../../schema/part.ts"
 import { workMs } from "../../schema/tool-state.ts"
 import type { Store } from "../../store/store.ts"
 import { errorMessage, systemCode } from "../../util/errors.ts"
+import { counted } from "../../util/words.ts"
 import type { Log, LogLevel } from "../process/log.ts"
 import { warn } from "../process/notice.ts"
 import { definitionSource, definitionsOf } from "./definitions.ts"
@@ -152,7 +153,7 @@ export function isWritable(path: string): boolean {
 /** Reports the first problem on one line. If there are more problems, the line names the command that lists them. */
 export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
-  const more = others.length > 0 ? ` (${others.length} more: run \`tackle doctor\`.)` : ""
+  const more = others.length > 0 ? ` (${counted(others.length, "more problem")}: run \`tackle doctor\`)` : ""
   warn(`part of the config is invalid and ignored: ${wholeName(describeProblem(first))}${more}`)
 }
 
