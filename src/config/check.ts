@@ -137,13 +137,15 @@ function describeIssue(
 ): string {
   const expected = alternatives([...new Set(expectations(issue))])
   const more = remedy(issue, found) ?? (description ? ` ${description}.` : "")
+  if (issue.code === "invalid_key") return `${name}: the key must be ${expected}.`
   if (found === undefined) return `${name} is missing: expected ${expected}.${more}`
-  const words = { named: valuesOf(issue).length > 0, number: isOutOfRange(issue) }
+  const named = valuesOf(issue).length > 0 || issue.code === "invalid_format"
+  const words = { named, number: isOutOfRange(issue) }
   return `${name}: expected ${expected}, found ${foundWords(found, words)}.${more}`
 }
 
 /**
- * Describes the kind of a value. `named` means that specific strings were expected, and `number` that a number in
+ * Describes the kind of a value. `named` means that a string of another form was expected, and `number` that a number in
  * another range was expected.
  */
 export function foundWords(node: ConfigNode, { named = false, number = false } = {}): string {
@@ -179,6 +181,8 @@ function expectations(issue: z.core.$ZodIssue): string[] {
       return issue.values.map((value) => JSON.stringify(value))
     case "invalid_union":
       return issue.errors.flatMap((errors) => errors.flatMap(expectations))
+    case "invalid_key":
+      return issue.issues.flatMap(expectations)
     case "too_small":
       return [boundWords(issue.origin, issue.minimum, issue.inclusive === false ? "above" : "of at least")]
     case "too_big":

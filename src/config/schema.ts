@@ -200,7 +200,10 @@ const sections = {
   retention: () => RetentionSection.describe("Retention of the files that belong to sessions"),
   tenants: () =>
     z
-      .record(z.string().regex(/^([\w.-]{1,64}|\*)$/), TenantSection)
+      .record(
+        z.string().regex(/^([\w.-]{1,64}|\*)$/, 'expected 1 to 64 letters, digits, ".", "_" or "-", or *'),
+        TenantSection,
+      )
       .describe(
         "Limits by tenant, for sessions that belong to a tenant; * applies to all other tenants. Ignored in the config of a project",
       ),

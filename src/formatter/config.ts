@@ -8,7 +8,7 @@ const FormatterEntry = z.lazy(() =>
       .optional()
       .describe("Program and arguments that format a file in place; $FILE is the path of the file"),
     extensions: z
-      .array(z.string().regex(/^\.[^/]+$/, 'must begin with a dot, such as ".ts"'))
+      .array(z.string().regex(/^\.[^/]+$/, 'expected a string that begins with a dot, such as ".ts"'))
       .optional()
       .describe("Extensions of the files to format"),
     environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),

@@ -8,7 +8,7 @@ const ServerConfig = z.lazy(() =>
       .optional()
       .describe("Program and arguments. The server communicates over stdin and stdout"),
     extensions: z
-      .array(z.string().regex(/^\.[^/]+$/, 'must begin with a dot, such as ".ts"'))
+      .array(z.string().regex(/^\.[^/]+$/, 'expected a string that begins with a dot, such as ".ts"'))
       .optional()
       .describe("Extensions of the files that the server supports"),
     roots: z

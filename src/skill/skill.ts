@@ -73,7 +73,7 @@ async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<str
  */
 const Name = z.lazy(() =>
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-    error: 'must be 1 to 64 letters, digits, ".", "_" or "-"',
+    error: 'must be 1 to 64 letters, digits, ".", "_" or "-", and must begin with a letter or digit',
   }),
 )
 
@@ -95,7 +95,7 @@ async function parseSkill(path: string, text: string): Promise<Skill> {
   const front = readFrontMatter(text)
   if (!front)
     throw new TypeError(
-      "it does not start with front matter, which consists of a line ---, the fields name and description, and another line ---",
+      "it does not start with front matter, which consists of a line ---, the fields name (optional) and description, and another line ---",
     )
   const fields = Fields.safeParse({ name: basename(directory), ...front.fields })
   if (!fields.success) {

@@ -37,7 +37,7 @@ describe("a problem names its location and key, what was found and what to write
     // Types of values.
     [
       '{"model": "gpt-5"}',
-      "1:2: model: expected provider/model, found a string. Model to use, as provider/model.",
+      "1:2: model: expected provider/model, found another string. Model to use, as provider/model.",
     ],
     ['{"model": 5}', "1:2: model: expected a string, found a number. Write it in quotes."],
     [
@@ -71,7 +71,15 @@ describe("a problem names its location and key, what was found and what to write
       '{"plugin": [["x"]]}',
       "1:13: plugin[0]: expected a string or a list of at least 2 items, found a list.",
     ],
+    [
+      '{"lsp": {"a": {"extensions": ["ts"]}}}',
+      '1:31: lsp.a.extensions[0]: expected a string that begins with a dot, such as ".ts", found another string.',
+    ],
     // Names.
+    [
+      '{"tenants": {"a b": {}}}',
+      '1:14: tenants.a b: the key must be 1 to 64 letters, digits, ".", "_" or "-", or *.',
+    ],
     [
       '{"agent": {"a": {"mode": "primry"}}}',
       '1:18: agent.a.mode: expected "primary", "subagent" or "all", found another string. Did you mean "primary"?',
@@ -87,7 +95,7 @@ describe("a problem names its location and key, what was found and what to write
     ],
     [
       '{"mcp": {"a": {"type": "remote", "url": "a.b"}}}',
-      "1:34: mcp.a.url: expected a URL that starts with http:// or https://, found a string. URL of the server.",
+      "1:34: mcp.a.url: expected a URL that starts with http:// or https://, found another string. URL of the server.",
     ],
     [
       '{"permission": {"bash": ["npm"]}}',

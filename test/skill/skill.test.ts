@@ -53,7 +53,11 @@ test.each([
   ["no description", "---\nname: x\n---\n", /description must be text/],
   ["an empty description", '---\nname: x\ndescription: " "\n---\n', /description/],
   ["a name that is not a text", "---\nname: [x]\ndescription: d\n---\n", /name/],
-  ["a name with a wildcard", '---\nname: "*"\ndescription: d\n---\n', /name must be 1 to 64/],
+  [
+    "a name with a wildcard",
+    '---\nname: "*"\ndescription: d\n---\n',
+    /name must be 1 to 64.* and must begin with a letter or digit$/,
+  ],
   ["a name with a path", "---\nname: ../x\ndescription: d\n---\n", /name must be 1 to 64/],
   ["a list", "---\n- x\n---\n", /not a mapping/],
   ["invalid YAML", "---\nname: {x\n---\n", /line 1|flow/i],
