@@ -120,7 +120,7 @@ export async function startCluster({
         .trim()
         .split(/\s+/)
         .at(-1) ?? ""
-    clients.push(createClient({ url: line.url ?? "", token, directory, retryMs: 60_000 }))
+    clients.push(createClient({ url: line.url ?? "", token, directory, retryMs: 300_000 }))
   }
   for (let index = 0; index < count; index += 1) await startWorker()
   return {

@@ -220,6 +220,39 @@ describePostgres("PostgreSQL", () => {
       await (await open(schema)).close()
     })
 
+    test("refuse tables of the version before, and say how to migrate them", async () => {
+      const schema = await newSchema()
+      await execute(`UPDATE ${schema}.version SET version = ${postgresMigrations.length - 1}`)
+      expect(await failure(open(schema))).toMatch(/tables .*are too old.*`tackle db migrate/)
+    })
+
+    test("work beside a process of the version before, which is already running", async () => {
+      const schema = await newSchema()
+      const store = await open(schema)
+      await store.commit([{ kind: "session", session: aSession("ses_1") }])
+      const holder = { id: "eng_old", pid: process.pid, isWorker: true }
+      // The statements of that version.
+      const take = `SELECT taken FROM ${schema}.take_lease('ses_1', 'eng_old', '${JSON.stringify(holder)}', '3 seconds', NULL)`
+      const commit = (epoch: unknown, text: string) =>
+        execute(
+          `SELECT ${schema}.commit_changes('{ses_1}', '{2}', '{${epoch}}', '{NULL}', '{1,1}', '{message,part}',
+             '{msg_1,prt_1}', '{NULL,msg_1}', '{NULL,NULL}', '{NULL,NULL}', '{NULL,NULL}',
+             ARRAY['${JSON.stringify(aMessage("msg_1", "ses_1"))}', '${JSON.stringify(aPart("prt_1", "msg_1", "ses_1", text))}'],
+             '${schema}_changes')`,
+        )
+      const epoch = (await execute(take))[0]?.taken
+      await commit(epoch, "by the old process")
+      expect((await store.messages("ses_1"))[0]?.parts).toMatchObject([{ text: "by the old process" }])
+      const other = { id: "eng_new", pid: process.pid }
+      expect(await store.lease("ses_1", other)).toMatchObject({ isHeld: false, holder: { id: "eng_old" } })
+      await execute(`SELECT ${schema}.end_lease('ses_1', ${epoch})`)
+
+      expect(await store.lease("ses_1", other)).toMatchObject({ isHeld: true })
+      await expect(commit(epoch, "too late")).rejects.toThrow("the lease of ses_1 has ended")
+      expect((await execute(take))[0]?.taken).toBeNull()
+      await store.close()
+    })
+
     test("refuse tables of a newer program, and change nothing", async () => {
       const schema = await newSchema()
       await execute(`UPDATE ${schema}.version SET version = 999`)
