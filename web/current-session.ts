@@ -222,11 +222,17 @@ export function answersHere(requestID: string): void {
   answeredHere.add(requestID)
 }
 
+const endings = {
+  completed: "The agent has finished.",
+  failed: "The run failed.",
+  limit: "The run reached a limit.",
+  interrupted: "The run was stopped.",
+} as const
+
 function report(event: TackleEvent): void {
   if (event.type === "permission.asked") announce(`Permission needed: ${event.request.permission}`)
   else if (event.type === "question.asked") announce("The agent has a question.")
-  else if (event.type === "run.completed")
-    announce(event.status === "completed" ? "The agent has finished." : `The run ended: ${event.status}.`)
+  else if (event.type === "run.completed") announce(endings[event.status])
   else if (event.type === "question.replied" && !answeredHere.has(event.requestID))
     notify("The question was answered in another window.")
   else if (event.type === "permission.replied" && !answeredHere.has(event.requestID)) {

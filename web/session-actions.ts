@@ -34,8 +34,8 @@ export async function compactSession(): Promise<void> {
   if (result)
     notify(
       result.before > result.after
-        ? `Summarized: the model now reads ${result.after} characters instead of ${result.before}.`
-        : "The history is already short. Nothing was summarized.",
+        ? `The history is shorter: the model now reads ${result.after} characters instead of ${result.before}.`
+        : "The history is already short. Nothing was changed.",
     )
 }
 

@@ -110,9 +110,12 @@ export function createClient(options: ClientOptions): TackleClient {
       else return { callID: event.callID, state: event.state }
     }
     if (signal?.aborted) throw abortReason(signal)
-    throw new ClientError("The connection to the server closed before the call ended.", {
-      code: "client.unreachable",
-    })
+    throw new ClientError(
+      "The connection to the server closed before the call ended. The call may have taken effect. Check this before you repeat it.",
+      {
+        code: "client.unreachable",
+      },
+    )
   }
 
   const sessions = createSessions({ connection, silenceMs, directory, project, asked })

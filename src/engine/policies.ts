@@ -168,7 +168,7 @@ export function createWorktreeGrants(book: Grants, lineage: Pick<Lineage, "rootO
       const granted = (await book.list(worktree)).filter(({ permission }) => tools.includes(permission))
       if (granted.length === 0) return undefined
       await book.remove(granted.map(({ id }) => id))
-      return new McpToolChangedError([...new Set(granted.map(({ permission }) => permission))].join(", "))
+      return new McpToolChangedError([...new Set(granted.map(({ permission }) => permission))])
     },
   }
 }

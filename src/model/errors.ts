@@ -58,7 +58,7 @@ export class ModelNotFoundError extends UsageError {
     const listed = `${known.slice(0, 20).join(", ") || "none"}${more}`
     const hint = didYouMean(name, known) ?? `Known: ${listed}.`
     super(
-      `Model ${name} does not exist. ${hint} Declare other models in the config under "provider".`,
+      `The model ${name} is unknown. ${hint} To use another model, declare it under "provider" in the config.`,
       undefined,
       "model.not-found",
     )

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider"
-import { quoted } from "../util/words.ts"
+import { counted, quoted } from "../util/words.ts"
 import type { Model, ModelInfo } from "./model.ts"
 import { type OfflineRequest, parseRequests } from "./offline-requests.ts"
 
@@ -319,7 +319,9 @@ function excerpt(result: string, withEnd: boolean): string {
   if (lines.length <= shownLines) return lines.join("\n")
   const tail = withEnd ? lines.slice(-shownLines / 2) : []
   const head = lines.slice(0, shownLines - tail.length)
-  return [...head, `… (${lines.length - head.length - tail.length} more lines)`, ...tail].join("\n")
+  return [...head, `… (${counted(lines.length - head.length - tail.length, "more line")})`, ...tail].join(
+    "\n",
+  )
 }
 
 function shorten(text: string, length: number): string {

@@ -71,8 +71,9 @@ function findProvider(id: string): ProviderRow | undefined {
 export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
   const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
   const config = `provider.${providerID}.options.apiKey in the config (for example "{env:MY_KEY}")`
-  if (variables.length === 0) return `Set ${config}.`
-  return `Set ${variables.join(" or ")} in the environment, or ${config}.`
+  const command = `run \`tackle auth login ${providerID}\``
+  if (variables.length === 0) return `Set ${config}, or ${command}.`
+  return `Set ${variables.join(" or ")} in the environment, set ${config}, or ${command}.`
 }
 
 /** Returns the wire format of a package. */

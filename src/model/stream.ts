@@ -257,7 +257,7 @@ function readCount(value: unknown): number | undefined {
 /** Returns the retryable error for a server that has sent nothing for `ms` milliseconds. */
 function silence(model: string, ms: number): ProviderError {
   return new ProviderError(
-    `${model}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase the timeout in the config.`,
+    `${model}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase "timeout" (firstByteSeconds, idleSeconds) in the config.`,
     { kind: "timeout", retryable: true },
   )
 }

@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path"
 import type { Tackle } from "../engine/tackle.ts"
 import type { TackleEvent } from "../event/events.ts"
 import { isInside } from "../util/paths.ts"
+import { counted } from "../util/words.ts"
 import { ServerError } from "./errors.ts"
 
 /** Options of {@link createEngines}. */
@@ -157,7 +158,9 @@ export function createEngines(options: EnginesOptions): Engines {
       if (entry.users === 0) await closeIfIdle(directory, entry)
       if (entries.size < maxEngines) return
     }
-    throw tooMany(`${maxEngines} directories are in use.`)
+    throw tooMany(
+      `The server already uses ${counted(maxEngines, "directory", "directories")}, which is its limit.`,
+    )
   }
 
   function closeWhenIdle(directory: string, entry: Entry): void {

@@ -8,6 +8,7 @@ import type { Store } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { startLocalServer } from "../util/local-server.ts"
 import { isThisProcess } from "../util/process-table.ts"
+import { counted } from "../util/words.ts"
 import { createApp } from "./app.ts"
 import { type ServerContext, statusOf } from "./context.ts"
 import { createEngines, type Engines, stopping, tooMany } from "./engines.ts"
@@ -106,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       // The inputs of a tenant wait for their turn.
       if (tenant !== undefined) return
       if (sessionID !== undefined && running.size >= maxRunning && !running.has(sessionID))
-        throw tooMany(`${maxRunning} sessions are running.`)
+        throw tooMany(`The server already runs ${counted(maxRunning, "session")}, which is its limit.`)
     },
     endStreams: streams.end,
     streamSignal: streams.signal,

@@ -84,7 +84,7 @@ export function checkArchive(value: unknown): Archive {
 function describeForeign(value: unknown): string {
   const wanted = "This is not a session archive from `tackle session export`"
   if (!isRecord(value))
-    return `${wanted}: expected an object, got ${Array.isArray(value) ? "a list" : typeof value}.`
+    return `${wanted}: expected an object, got ${value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`}.`
   if (isRecord(value.info) && Array.isArray(value.messages))
     return `${wanted}. It looks like an OpenCode export, which cannot be imported.`
   const keys = Object.keys(value)
@@ -105,7 +105,7 @@ function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
  */
 function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
   if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))
-    throw misfit(place, `Invalid id: expected ${prefix}_ followed by letters or digits.`)
+    throw misfit(place, `Expected an id: ${prefix}_, then letters, digits or "_".`)
 }
 
 function checkRecord({ session, messages }: SessionRecord, root: readonly PropertyKey[]): void {
@@ -120,7 +120,7 @@ function checkRecord({ session, messages }: SessionRecord, root: readonly Proper
     if (id <= last)
       throw misfit(at("id"), `The id of message ${id} does not sort after the id of the previous message.`)
     if (message.role === "assistant" && !seen.has(message.parentID))
-      throw misfit(at("parentID"), `Message ${id} answers a message that does not exist.`)
+      throw misfit(at("parentID"), `Message ${id} does not come after the message that it answers.`)
     last = id
     seen.add(id)
     checkParts(parts, message, [...root, "messages", index, "parts"])

@@ -3,6 +3,7 @@ import { type ModelInfo, modelName } from "../model/model.ts"
 import type { MessageError } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import { UsageError } from "../util/errors.ts"
+import { counted } from "../util/words.ts"
 
 /** Limits of one prompt. `maxTokens` and `maxCost` include its subagents. */
 export interface Budget {
@@ -33,7 +34,9 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
   if (maxTokens !== undefined && countTokens(used) >= maxTokens)
-    return stopped(`it reached its limit of ${maxTokens} tokens (--max-tokens)`)
+    return stopped(
+      `it reached its limit of ${counted(maxTokens, "token")} (--max-tokens, or subagent.tokens in the config)`,
+    )
   if (maxCost !== undefined && used.cost >= maxCost)
     return stopped(`it reached its limit of $${maxCost} (--max-cost)`)
   return undefined
@@ -42,7 +45,7 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
 /** Returns the error of a run that reached its step limit. */
 export function stepsMessage(steps: number): MessageError {
   return stopped(
-    `it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or the agent's "steps" setting)`,
+    `it reached its limit of ${counted(steps, "step")} (--max-steps, the agent's "steps", or subagent.steps in the config)`,
   )
 }
 

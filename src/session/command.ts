@@ -305,7 +305,7 @@ async function storedCalls(
 /** Returns the text that replaces a shell command or skill in the template. */
 export function shownOutput(state: ToolStateCompleted | ToolStateError): string {
   if (state.status === "completed") return state.output.replace(succeeded, "")
-  return `(This command failed: ${state.error})`
+  return `(This call failed: ${state.error})`
 }
 
 /**

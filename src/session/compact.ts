@@ -103,7 +103,7 @@ async function compact(
     history.push(entry)
     return { ...result, after: size, summarized: true }
   }
-  throw new CompactionError(`${attempts} summaries did not make its history smaller`)
+  throw new CompactionError("no summary made its history small enough")
 }
 
 /** Returns true if a summary would not be shorter than the history. */

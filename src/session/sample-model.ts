@@ -32,7 +32,7 @@ async function sampleModel(
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
     throw new UsageError(
-      "The run has used up its token or cost limit, so the request was not sent to the model.",
+      "The run has reached its token or cost limit, so the request was not sent to the model.",
     )
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),

@@ -79,7 +79,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     try {
       const { status } = await keepAlive(run(held, { options: {}, signal: held.stopped, read, ifFree: true }))
-      if (!claimed) throw new Error(`The inputs could not be read, because the run is ${status}.`)
+      if (!claimed) throw new Error(`The run ended before it read the inputs (status: ${status}).`)
       return true
     } catch (error) {
       if (error instanceof NothingToRun) return true

@@ -205,7 +205,7 @@ export function startStep(
         if (state.status === "completed" || state.status === "error") continue
         const text =
           state.status === "pending"
-            ? "This call was not run, because the answer was interrupted."
+            ? "This call did not run, because the answer was interrupted."
             : `This call was interrupted. ${describeEffect(state)}`
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, currentTime()))
       }

@@ -53,7 +53,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
   function fail(problem: string): Verdict {
     failures += 1
     if (failures > maxRetries) {
-      const message = `The answer did not match the schema after ${maxRetries + 1} attempts: ${problem}.`
+      const message = `The answer did not match the schema after ${maxRetries + 1} attempts: ${problem.replace(/\.$/, "")}.`
       return { kind: "failed", error: { name: "output", message } }
     }
     const way = native

@@ -133,7 +133,7 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The user undid your changes to these files, so the files have their earlier content again:\n${paths
+  return `The user undid your changes to these files, which are now as they were before the changes:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(
@@ -150,7 +150,7 @@ export class NothingToUndoError extends UsageError {
     super(
       direction === "undo"
         ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes have already been undone.`
-        : `Nothing to redo in ${sessionID}: no turn has been undone since the last prompt.`,
+        : `Nothing to redo in ${sessionID}: since the last prompt, no turn was undone, or all undone turns were redone.`,
       undefined,
       "session.nothing-to-undo",
     )

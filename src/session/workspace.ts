@@ -131,7 +131,7 @@ export async function openWorkspace(given: Session, options: OpenWorkspaceOption
   const { workspace, directory } = given
   const isHere = workspace === undefined || workspace.host === host
   if (isHere && existsSync(directory)) return { directory, isRebuilt: false, missing: [] }
-  usableRecipe(given)
+  usableRecipe(given, host)
   return withLease({ store, sessionID: given.id, holder }, async (lease) => {
     // Another process may have changed or moved the session before it was leased.
     const session = (await store.session(given.id)) ?? given
@@ -139,7 +139,7 @@ export async function openWorkspace(given: Session, options: OpenWorkspaceOption
       throw new WorkspaceError(
         `Session ${session.id} has moved from ${directory} to ${session.directory} in the meantime. Try again.`,
       )
-    const recipe = usableRecipe(session)
+    const recipe = usableRecipe(session, host)
     const { directories, root } = await clone(session, recipe, options)
     try {
       const history = await readPatches(store, session.id)
@@ -169,17 +169,20 @@ type Recipe = Workspace & { git: NonNullable<Workspace["git"]> }
  * Returns the recipe of a workspace. The recipe may come from an archive or another program, so this function checks it
  * again. Throws {@link WorkspaceError} if the recipe is missing or invalid.
  */
-function usableRecipe({ id, directory, workspace }: Session): Recipe {
-  const where = workspace ? `${directory} on ${workspace.host}` : directory
+function usableRecipe({ id, directory, workspace }: Session, host: string): Recipe {
+  const other = workspace && workspace.host !== host ? workspace.host : undefined
+  const where = other === undefined ? directory : `${directory} on ${other}`
   const git = workspace?.git
   if (!workspace || !git)
     throw new WorkspaceError(
-      `Session ${id} works in ${where}. This directory does not exist here and cannot be rebuilt, because no commit of a git remote was recorded. Restore the directory, or continue the session on a machine that has it.`,
+      other === undefined
+        ? `The directory ${directory} of session ${id} does not exist and cannot be rebuilt: no commit of a git remote was recorded. Restore the directory, or start a new session.`
+        : `The directory ${directory} of session ${id} is on another machine (${other}) and cannot be rebuilt here: no commit of a git remote was recorded. Continue the session on that machine.`,
     )
   const remote = shareableRemote(git.remote)
   if (remote === undefined || !/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(git.commit))
     throw new WorkspaceError(
-      `The workspace of session ${id} (${where}) cannot be rebuilt: its remote or commit is not valid. Remotes over HTTP and SSH are supported.`,
+      `The workspace of session ${id} (${where}) cannot be rebuilt: the recorded remote or commit is not valid. Remotes over HTTP and SSH are supported.`,
     )
   return { ...workspace, git: { ...git, remote } }
 }
@@ -273,7 +276,7 @@ async function restore(
   for (const [path, after] of states) {
     const place = join(to, relative(from, path))
     if (!isInside(path, from) || !isInside(place, to)) {
-      missing.push(`${path} is outside the worktree.`)
+      missing.push(`${path} is outside the worktree, so it was not restored.`)
       continue
     }
     // The next git command would run a restored hook or setting.
@@ -365,7 +368,7 @@ function noteChanges(
   const more = missing.length > maxTold ? [`- and ${missing.length - maxTold} more`] : []
   const gaps = [...missing.slice(0, maxTold).map((line) => `- ${line}`), ...more].join("\n")
   const text =
-    `This session continues on another machine. Its worktree ${from} was rebuilt in ${to}. ` +
+    `The worktree of this session, ${from}, was rebuilt in ${to}. ` +
     "Earlier messages name the old paths. Read a file again before you change it. Background commands have ended." +
     (missing.length > 0 ? ` The following changes could not be rebuilt:\n${gaps}` : "")
   return [

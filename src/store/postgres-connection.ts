@@ -338,10 +338,10 @@ const meanings: [RegExp, string][] = [
   ],
   [/^57P03/, "is starting or stopping. Try again in a moment."],
   [/^53300/, "has no free connection. Increase max_connections, or use a connection pool."],
-  [/^53/, "has no free disk space or memory. Free some space or memory, then try again."],
+  [/^53/, "has no free disk space or memory. Free some, then try again."],
   [/^25006/, "is read-only, for example because it is a standby. Use the primary server."],
   [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
-  [/^23503/, "refused a change, because the session or message of the change is not stored."],
+  [/^23503/, "refused a change, because the session or message to which it belongs does not exist."],
   [/^(XX|58)/, "is damaged, or its disk has failed. Check the server's log."],
 ]
 

@@ -56,7 +56,7 @@ export async function openS3Contents(
     if (ok || status === 404) return { status, headers, body }
     const reason = `${status} ${textOf(body.toString(), "Code") ?? ""}`.trim()
     throw failed(
-      `The storage ${base} refused ${method} with ${reason}. Check the bucket ${bucket}, and check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete its objects.`,
+      `The storage ${base} refused ${method} with ${reason}. Check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete objects in the bucket ${bucket}.`,
     )
   }
 
@@ -149,7 +149,7 @@ async function createClient(variables: Variables): Promise<AwsClient> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = variables
   if (!accessKeyId || !secretAccessKey)
     throw failed(
-      "The storage of file contents needs a key. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or unset TACKLE_CONTENTS.",
+      "File contents cannot be stored in S3 without a key. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or unset TACKLE_CONTENTS.",
     )
   const { AwsClient: Client } = await loadClient()
   return new Client({
@@ -168,7 +168,7 @@ async function loadClient(): Promise<typeof import("aws4fetch")> {
   } catch (error) {
     if (systemCode(error) !== "ERR_MODULE_NOT_FOUND") throw error
     throw failed(
-      "Storage of file contents in S3 needs the package aws4fetch, which is not installed. Install it next to Tackle: npm install aws4fetch",
+      "Storing file contents in S3 needs the package aws4fetch, which is not installed. Install it next to Tackle: npm install aws4fetch",
       error,
     )
   }

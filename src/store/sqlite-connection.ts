@@ -87,7 +87,7 @@ export function openReadOnlyConnection(
       const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
       if (kind === "foreign" || version !== migrations.length)
         throw new StoreError(
-          `The read-only database ${path} does not have the current version (${migrations.length}) of the tables, and cannot be updated. ` +
+          `The read-only database ${path} cannot be used, because its tables do not have the current version (${migrations.length}). ` +
             "Copy its directory to a writable location, and set TACKLE_DATA_DIR to the copy.",
         )
       return { connection: connect(path, database, busyMs), isCurrent: isShared || !hasLog }
@@ -118,7 +118,9 @@ function createFile(path: string): void {
 function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): void {
   const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
   if (kind === "foreign") {
-    throw new StoreError(`${path} belongs to another program. Move it away, or choose another path.`)
+    throw new StoreError(
+      `${path} belongs to another program. Move it to another directory, or choose another path.`,
+    )
   }
   if (version > migrations.length) {
     throw new StoreError(
@@ -158,9 +160,9 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
       const subject = file === path ? `The database ${path}` : `The log ${file} of the database`
       const what = now === undefined ? "removed or moved" : "replaced by another file"
       const next =
-        now === undefined && file === path ? "Put it back if you still have it, then start" : "Start"
+        now === undefined && file === path ? "If you still have it, put it back. Then restart" : "Restart"
       throw new StoreRemovedError(
-        `${subject} was ${what} while it was open, so nothing more can be stored. ${next} again.`,
+        `${subject} was ${what} while it was open, so nothing more can be stored. ${next} Tackle.`,
       )
     }
   }
@@ -235,7 +237,7 @@ const meanings: Record<number, string> = {
   11: "is damaged. Move it to another directory (keep it, because some data may be recoverable), then restart Tackle to create a new database.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another directory.",
-  19: "refused a change, because the session or message of the change is not stored.",
+  19: "refused a change, because the session or message to which it belongs does not exist.",
   26: "is not a database. Move it to another directory, then restart Tackle to create a new database.",
 }
 
@@ -249,7 +251,9 @@ function sqliteError(path: string, error: unknown): TackleError {
   if (TackleError.isInstance(error)) return error
   const code = primaryCode(error)
   if (code === undefined) return new StoreError(`The store refused a change: ${errorMessage(error)}`, error)
-  const meaning = meanings[code] ?? "could not be used. If this happens again, move the file away."
+  const meaning =
+    meanings[code] ??
+    "could not be used. If this happens again, move the file to another directory, then restart Tackle."
   return new StoreError(`The database ${path} ${meaning} (${errorMessage(error)})`, error)
 }
 

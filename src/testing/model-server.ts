@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
+import { counted } from "../util/words.ts"
 import { chatCompletion } from "./chat-completion.ts"
 import { messages } from "./messages.ts"
 import type { Reply } from "./reply.ts"
@@ -123,10 +124,13 @@ async function nextReply(script: Script, request: RecordedRequest, index: number
   if (typeof script === "function") return script(request, index)
   const reply = script[index]
   if (reply) return reply
-  throw new TackleError(`The script has ${script.length} replies, but this is request ${index + 1}.`, {
-    code: "script.end",
-    recoverable: false,
-  })
+  throw new TackleError(
+    `The script has ${counted(script.length, "reply", "replies")}, but this is request ${index + 1}.`,
+    {
+      code: "script.end",
+      recoverable: false,
+    },
+  )
 }
 
 function record(incoming: IncomingMessage, text: string, time: number): RecordedRequest {

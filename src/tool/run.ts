@@ -95,5 +95,5 @@ function checked(id: string, result: unknown): CompleteResult {
 function checkedAttachments(id: string, attachments: unknown): Attachment[] {
   const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })
   if (parsed.success) return parsed.data
-  throw new ToolResultError(id, `"attachments" are invalid: ${describeIssues(parsed.error)}`)
+  throw new ToolResultError(id, `"attachments" is not valid: ${describeIssues(parsed.error)}`)
 }

@@ -1,3 +1,4 @@
+import { counted } from "../util/words.ts"
 import type { OutputLimits } from "./definition.ts"
 import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
 
@@ -97,13 +98,13 @@ export function renderCut(source: CutSource): string {
   const rest: TextSize = { lines: room.lines - half.lines, bytes: room.bytes - half.bytes }
   const tail = cutTail(source.tail ?? source.head.slice(head.length), rest)
   const lines = Math.max(0, size.lines - lineCount(head) - lineCount(tail))
-  const omitted = lines > 0 ? `${lines} lines` : "the middle of a long line"
+  const omitted = lines > 0 ? counted(lines, "line") : "the middle of a long line"
   return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${omitted} omitted …]\n${tail}`
 }
 
 function noticeOf({ size, limits, full, canDelegate }: CutSource): string {
   const shown = limits.keep === "head" ? "the beginning follows" : "the beginning and end follow"
-  return `[Output truncated: ${size.lines} lines, ${size.bytes} bytes; ${shown}. ${locationOf(full, canDelegate)}]`
+  return `[Output truncated: ${counted(size.lines, "line")}, ${size.bytes} bytes; ${shown}. ${locationOf(full, canDelegate)}]`
 }
 
 function locationOf(full: FullText, canDelegate = false): string {

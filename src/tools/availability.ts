@@ -53,7 +53,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   if (experimental !== undefined && !features.experimental.has(experimental))
     return `it requires "experimental": {"${experimental}": true} in the config`
   if (clients && !clients.includes(features.client))
-    return `it is offered only in the clients ${clients.join(", ")}`
+    return `it is offered only if TACKLE_CLIENT is ${clients.join(" or ")}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
     return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))

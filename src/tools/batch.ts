@@ -3,6 +3,7 @@ import type { CallResult } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
+import { counted } from "../util/words.ts"
 
 const maxCalls = 25
 
@@ -39,10 +40,13 @@ export const batchTool = define("batch", {
       })
     const results = await ctx.call(calls.map(({ tool, parameters }) => ({ tool, input: parameters })))
     const failed = results.filter(({ state }) => state.status === "error").length
+    const count = counted(results.length, "call")
     const head =
-      failed === 0 ? `All ${results.length} calls succeeded.` : `${failed} of ${results.length} calls failed.`
+      failed === 0
+        ? `${count} succeeded.`
+        : `${failed === results.length ? "" : `${failed} of `}${count} failed.`
     return {
-      title: `${results.length} calls${failed === 0 ? "" : `, ${failed} failed`}`,
+      title: `${count}${failed === 0 ? "" : `, ${failed} failed`}`,
       output: [head, ...results.map(describe)].join("\n"),
       metadata: {
         calls: results.map(({ callID, tool, state }) => ({ callID, tool, status: state.status })),

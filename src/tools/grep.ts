@@ -118,7 +118,7 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   if (unreadable) notes.push("(Some files could not be searched completely.)")
   if (hidden > 0) {
     notes.push(
-      `(Omitted ${counted(hidden, "file")} with matches, because reading them requires permission. To request permission, read or grep a file by its path.)`,
+      `(Omitted ${counted(hidden, "file")} with matches, because reading them requires permission. To request permission, name one of the files as the path of read or grep.)`,
     )
   }
   return notes

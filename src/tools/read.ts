@@ -182,7 +182,7 @@ function preview(lines: readonly string[]): string {
 
 function binary(path: string, { size }: Stats): UnreadableContentError {
   return new UnreadableContentError(
-    `${showName(path)} is a binary file of ${size} bytes and cannot be shown as text. ` +
+    `${showName(path)} is a binary file of ${counted(size, "byte")} and cannot be shown as text. ` +
       "Inspect it with a command such as file, unzip -l or xxd.",
   )
 }

@@ -33,7 +33,7 @@ export const todoreadTool = define("todoread", {
 async function openList(ctx: ToolContext): Promise<TodoCapability> {
   if (!ctx.todo) {
     throw new TackleError(
-      "The to-do list is not available here, because it requires a session. Continue without it.",
+      "The to-do list is not available here, because it requires a session. Continue without the list.",
       {
         code: "todo.absent",
         recoverable: true,

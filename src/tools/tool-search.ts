@@ -3,6 +3,7 @@ import type { CatalogueEntry } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
+import { counted } from "../util/words.ts"
 
 /** Id of the `tool_search` tool. */
 export const toolSearchId = "tool_search"
@@ -50,7 +51,7 @@ export const toolSearchTool = define(toolSearchId, {
     const missing = unknown.map((name) => `Not found: "${name.slice(0, 64)}".`)
     const head =
       found.length === 0
-        ? `No match among ${catalogue.length} tools. Try other or fewer words.`
+        ? `No match among ${counted(catalogue.length, "tool")}. Try other or fewer words.`
         : "You can call these tools from your next step on:"
     return {
       title: `${found.length} found: ${query.slice(0, 60)}`,

@@ -97,7 +97,8 @@ export function createScrolledText(): ScrolledText {
       const hidden = [offset > 0 ? `↑ ${offset}` : "", below > 0 ? `↓ ${below}` : ""].filter(
         (text) => text !== "",
       )
-      const note = `  ${hidden.join("  ")} more lines, PgUp and PgDn scroll`
+      const noun = offset + Math.max(0, below) === 1 ? "line" : "lines"
+      const note = `  ${hidden.join("  ")} more ${noun}, PgUp and PgDn scroll`
       return [...lines.slice(offset, offset + page), theme.warning(note)]
     },
     handleInput(data) {

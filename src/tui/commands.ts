@@ -6,6 +6,7 @@ import type { UndoResult } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"
 import { showInvisible } from "../util/invisible.ts"
 import { nearNames } from "../util/similarity.ts"
+import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
 import {
@@ -166,13 +167,13 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       const text = offered ? oneLine(description, 100) : `not offered: ${oneLine(reason ?? "", 100)}`
       return `${shell.theme.bold(showInvisible(id))}  ${shell.theme.dim(text)}`
     })
-    shell.showPanel(`${tools.length} tools`, lines.join("\n"))
+    shell.showPanel(counted(tools.length, "tool"), lines.join("\n"))
   }
 
   async function showServers(): Promise<void> {
     const servers = await api.mcpServers()
     const lines = servers.map(({ id, status, tools, problem }) => {
-      const text = status === "connected" ? `${tools.length} tools` : oneLine(problem ?? status, 200)
+      const text = status === "connected" ? counted(tools.length, "tool") : oneLine(problem ?? status, 200)
       return `${status === "connected" ? shell.theme.success("✓") : shell.theme.error("✗")} ${showInvisible(id)}  ${shell.theme.dim(text)}`
     })
     shell.showPanel(

@@ -1,5 +1,6 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
+import { counted } from "../util/words.ts"
 import { visible } from "../view/visible.ts"
 import { clip, indented, wrap } from "./card-parts.ts"
 import { renderFile } from "./image-view.ts"
@@ -89,7 +90,7 @@ function renderUserMessage(
   const calls = parts.filter((part): part is ToolPart => part.type === "tool")
   return [
     ...(texts.length > 0 ? shown : []).map((line, index) => theme.user(`${index === 0 ? "›" : " "} ${line}`)),
-    ...(hidden > 0 ? [clip(theme.dim(`  … ${hidden} more lines (ctrl+o shows all)`), width)] : []),
+    ...(hidden > 0 ? [clip(theme.dim(`  … ${counted(hidden, "more line")} (ctrl+o shows all)`), width)] : []),
     ...files.flatMap((file) => renderFile(file, width, theme)),
     "",
     ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),

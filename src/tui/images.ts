@@ -60,7 +60,8 @@ function pathIn(text: string): string {
 
 /**
  * Reads the image in the clipboard with `wl-paste`, `xclip` or `pngpaste`. Throws `UsageError` if the clipboard
- * contains no image, if the image is larger than {@link maxBytes}, or if none of these programs is installed.
+ * contains no image, if the image is larger than {@link maxBytes}, if none of these programs is installed, or if there
+ * is no clipboard.
  */
 export async function clipboardImage(env: Readonly<Record<string, string | undefined>>): Promise<PromptFile> {
   const programs = clipboardPrograms(env)
@@ -74,10 +75,12 @@ export async function clipboardImage(env: Readonly<Record<string, string | undef
       return { mime: "image/png", url: dataUrl("image/png", bytes), filename: "clipboard.png" }
   }
   if (isInstalled) throw new UsageError("The clipboard contains no image.")
+  if (programs.length === 0)
+    throw new UsageError(
+      "No clipboard is available, because WAYLAND_DISPLAY and DISPLAY are not set. Paste the path of an image instead.",
+    )
   const names = programs.map(([program]) => program).join(" or ")
-  throw new UsageError(
-    `To paste an image, install ${names || "wl-paste or xclip"}. You can also paste the path of an image.`,
-  )
+  throw new UsageError(`To paste an image, install ${names}. You can also paste the path of an image.`)
 }
 
 function clipboardPrograms({

@@ -21,7 +21,7 @@ const ownActions = {
   },
   takeBack: { defaultKeys: "alt+up", description: "Edit the last waiting input" },
   searchHistory: { defaultKeys: "ctrl+r", description: "Search earlier inputs" },
-  externalEditor: { defaultKeys: "ctrl+g", description: "Edit the input in $EDITOR" },
+  externalEditor: { defaultKeys: "ctrl+g", description: "Edit the input in $VISUAL or $EDITOR" },
   pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
   cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
   expand: { defaultKeys: "ctrl+o", description: "Show or hide the full output of calls" },

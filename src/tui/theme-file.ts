@@ -110,7 +110,7 @@ async function readTheme(path: string, depth: ColorDepth): Promise<Theme> {
   try {
     value = JSON.parse(await readFile(path, "utf8"))
   } catch (error) {
-    throw new UsageError(`The theme ${path} is not valid JSON: ${errorMessage(error)}`)
+    throw new UsageError(`The theme ${path} cannot be read or is not valid JSON: ${errorMessage(error)}`)
   }
   const parsed = ThemeFile.safeParse(value)
   if (!parsed.success) {

@@ -72,17 +72,15 @@ async function listen(server: Server, { name, host, port, socket }: LocalServerO
   } catch (error) {
     const isTaken = systemCode(error) === "EADDRINUSE"
     if (socket !== undefined) {
-      const why = isTaken ? "the file exists" : errorMessage(error)
-      throw new UsageError(
-        `${name} cannot listen on ${socket}: ${why}. Delete the file if no server uses it, or choose another path with --socket.`,
-        error,
-      )
+      const why = isTaken
+        ? "the file exists. Delete the file if no server uses it, or choose"
+        : `${errorMessage(error)}. Choose`
+      throw new UsageError(`${name} cannot listen on ${socket}: ${why} another path with --socket.`, error)
     }
     const why = isTaken ? "the port is already in use" : errorMessage(error)
-    throw new UsageError(
-      `${name} cannot listen on ${host}:${port}: ${why}. Choose another port with --port.`,
-      error,
-    )
+    const isHostWrong = /^(EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)$/.test(systemCode(error) ?? "")
+    const next = isHostWrong ? "address with --host" : "port with --port"
+    throw new UsageError(`${name} cannot listen on ${host}:${port}: ${why}. Choose another ${next}.`, error)
   }
   server.off("error", reject)
   const address = server.address()

@@ -102,8 +102,8 @@ export class SpawnError extends TackleError {
   constructor(program: string, cause: unknown) {
     const advice =
       systemCode(cause) === "E2BIG"
-        ? "The arguments exceed the system limit (often 128 KB). Put long text into a file."
-        : "Check that the program exists and is executable."
+        ? "The arguments are longer than the system allows (on Linux, 128 KB per argument). Put long text into a file."
+        : "Check that the program and its working directory exist, and that the program is executable."
     super(`${program} could not be started: ${errorMessage(cause)}. ${advice}`, {
       code: "process.spawn",
       recoverable: true,

@@ -158,9 +158,9 @@ test.each([
   [
     "attachments that are none",
     { ...fine, attachments: [{ type: "file" }] },
-    /"attachments" are invalid: 0\.mime/,
+    /"attachments" is not valid: 0\.mime/,
   ],
-  ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" are invalid/],
+  ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" is not valid/],
 ])("reports a tool that returns %s, and continues", async (_, result, message) => {
   await using engine = await startEngine([...once("odd"), { text: "Still here." }], {
     tools: [tool("odd", async () => result)],

@@ -27,7 +27,7 @@ test("refuses shell lines of a command like any other, whatever its file allows"
   const run = await machine.run(["run", "--trust", "/ship"])
   expect(run).toMatchObject({ code: 3, stdout: "Done.\n" })
   expect(run.stderr).toContain("touch shipped")
-  expect(prompted(machine)).toContain("(This command failed: Refused:")
+  expect(prompted(machine)).toContain("(This call failed: Refused:")
 })
 
 test("names the agent of a command in the first line", async () => {

@@ -51,7 +51,7 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: This project has no sessions yet\.\n$/],
     [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
-    [["run", "-m", "test/n", "hi"], /^tackle: Model test\/n does not exist\. Did you mean test\/m/],
+    [["run", "-m", "test/n", "hi"], /^tackle: The model test\/n is unknown\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is not a model name\. Use provider\/model/],
     [["run", "--dir", "nowhere", "hi"], /^tackle: The directory \/.*\/nowhere does not exist \(--dir\)\.\n$/],
     [["run", "--allow", "", "hi"], /^tackle: .*--allow/],

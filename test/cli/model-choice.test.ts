@@ -9,7 +9,7 @@ test("reports a model that cannot be used as configured as a config error, and c
     ["anthropic/claude-x", /Anthropic needs an API key.*ANTHROPIC_API_KEY/],
     ["nowhere/m", /provider\.nowhere\.options\.baseURL is missing/],
     ["foreign/m", /no-such-package of provider\.foreign is not installed/],
-    ["nobody/m", /Model nobody\/m does not exist/],
+    ["nobody/m", /The model nobody\/m is unknown/],
   ]
   for (const [model, message] of tried) {
     const run = await machine.run(["run", "-m", model, "hello"])

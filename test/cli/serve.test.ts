@@ -289,7 +289,7 @@ test("rejects unusable flags as a usage error", async () => {
     [["--cors", "example.com"], "is not an origin"],
     [["--cors", "*"], "is not an origin"],
     [["--token-file", "file"], "chmod 600"],
-    [["--host", "192.0.2.1"], "cannot listen"],
+    [["--host", "192.0.2.1"], "Choose another address with --host."],
     [["--socket", "file"], "the file exists"],
     [["--port", "70000"], "65535"],
   ] as const) {

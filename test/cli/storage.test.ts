@@ -30,7 +30,9 @@ test("reports an unusable database with the next step, and leaves it unchanged",
   await writeFile(path, "this is no database at all, but long enough to look into ".repeat(40))
   const corrupt = await machine.run(["run", "hi"])
   expect(corrupt).toMatchObject({ code: 1, stdout: "" })
-  expect(corrupt.stderr).toMatch(/tackle\.db is not a database\. Move it to another directory/)
+  expect(corrupt.stderr).toMatch(
+    /tackle\.db is not a database\. Move it to another directory, then restart Tackle/,
+  )
   expect(machine.server.requests).toEqual([])
   const checked = await runDoctor(machine)
   expect(checked.code).toBe(1)

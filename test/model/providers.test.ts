@@ -82,7 +82,7 @@ describe("model names", () => {
       mine: { models: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`m${at}`, {}])) },
     }
     await expect(models({ config: many }).get(named("mine/something"))).rejects.toThrow(/m19 and \d+ more \(/)
-    await expect(models().get(named("nowhere/x"))).rejects.toThrow(/Model nowhere\/x does not exist/)
+    await expect(models().get(named("nowhere/x"))).rejects.toThrow(/The model nowhere\/x is unknown/)
     await expect(models().get(named("constructor/x"))).rejects.toThrow(ModelNotFoundError)
     await expect(models().get(named("tackle/other"))).rejects.toThrow("tackle/offline")
   })

@@ -155,7 +155,7 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
   [
     "an answer to nothing",
     (archive) => ({ ...archive, messages: archive.messages.slice(1) }),
-    /answers a message that does not exist/,
+    /does not come after the message that it answers/,
   ],
   [
     "a child before its parent",
@@ -167,8 +167,9 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
     (archive) => ({ ...archive, children: [archive.children[0], archive.children[0]] }),
     /two sessions with the id/,
   ],
-  ["a text", () => "hello", /not a session archive.*expected an object, got string/],
-  ["a list", () => [], /got a list/],
+  ["a text", () => "hello", /not a session archive.*expected an object, got a string/],
+  ["an array", () => [], /got an array/],
+  ["null", () => null, /got null/],
   ["other JSON", () => ({ name: "shop", version: 1 }), /an object with "name", "version"/],
   ["another program's", () => ({ info: {}, messages: [] }), /an OpenCode export/],
 ])("%s is refused", async (_, change, reason) => {

@@ -108,7 +108,7 @@ test("refuses nested batches and more than 25 calls", async () => {
   )
   const { session } = await run(engine)
   const [nested, inner, tooMany, ...rest] = await resultsOf(session)
-  expect(nested).toMatch(/^1 of 1 calls failed/)
+  expect(nested).toMatch(/^1 call failed/)
   expect(inner).toMatch(/^Error: .*"batch"/)
   expect(tooMany).toMatch(/^Error: .*at most 25 calls/)
   expect(rest).toEqual([])

@@ -44,7 +44,9 @@ describe("a limit that is used up allows one more step without calls, and exit c
     await using engine = await startEngine(() => ({ calls: [look], usage }))
     const { end, events } = await run(engine, { maxTokens: 110 })
     expect(end).toMatchObject({ status: "limit", exitCode: 4 })
-    expect(only(events, "session.error")[0]?.error.message).toContain("110 tokens (--max-tokens)")
+    expect(only(events, "session.error")[0]?.error.message).toContain(
+      "110 tokens (--max-tokens, or subagent.tokens in the config)",
+    )
     expect(engine.server.requests).toHaveLength(2)
   })
 })

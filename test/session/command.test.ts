@@ -60,7 +60,7 @@ test("requests permission for a line, and replaces a refused line by a note", as
   expect(asked).toEqual([expect.stringContaining("shipped")])
   expect(end).toMatchObject({ status: "completed", exitCode: 3, refused: [expect.anything()] })
   expect((await toolParts(session))[0]?.state.status).toBe("error")
-  expect(prompted(engine.server.requests[0])).toMatch(/State: \(This command failed: .*\)\. Continue\./)
+  expect(prompted(engine.server.requests[0])).toMatch(/State: \(This call failed: .*\)\. Continue\./)
 })
 
 test("applies a command's agent and model to its prompt only", async () => {

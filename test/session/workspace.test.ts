@@ -314,6 +314,22 @@ describe("a workspace from a repository that is not trusted", () => {
     await Promise.all([project.remove(), place.remove()])
   })
 
+  test("says whether the directory was deleted here or is on another machine", async () => {
+    const { store, place, options } = await start()
+    const lost = aSession("ses_1", { directory: "/lost" })
+    const workspace = { host: "office", root: "/lost" }
+    for (const [host, text] of [
+      ["office", /^The directory \/lost of session ses_1 does not exist .*Restore the directory/],
+      ["laptop", /^The directory \/lost of session ses_1 is on another machine \(office\)/],
+    ] as const) {
+      const opened = openWorkspace({ ...lost, workspace }, { ...options, host })
+      await expect(opened).rejects.toThrow(text)
+    }
+    await expect(openWorkspace(lost, options)).rejects.toThrow("does not exist")
+    expect(await store.sessions({})).toEqual([])
+    await place.remove()
+  })
+
   test("keeps what another process changed before the session was leased, and does not move it twice", async () => {
     const { store, place, contents, options } = await start()
     const { project, url } = await cloned({ "a.txt": "a\n" })

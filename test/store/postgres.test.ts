@@ -212,7 +212,9 @@ describePostgres("PostgreSQL", () => {
   describe("migrations", () => {
     test("are needed before the store opens, and do nothing the second time", async () => {
       const schema = "migrated"
-      expect(await failure(open(schema))).toMatch(/tables are missing.*tackle db migrate/)
+      expect(await failure(open(schema))).toMatch(
+        /Tackle's tables in .* are missing\. Run `tackle db migrate/,
+      )
       const results = await Promise.all([1, 2, 3].map(() => migratePostgres(server.url(), { schema })))
       const after = postgresMigrations.length
       expect(results.map(({ before }) => before).sort()).toEqual([0, after, after])

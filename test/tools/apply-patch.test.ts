@@ -282,6 +282,6 @@ test("reports inexact matches with their changes", async () => {
   const result = await patch(["*** Update File: a.txt", "-one()", "+two()"])
   expect(await text("a.txt")).toBe("if x:\n    two()\n")
   expect(result.output).toMatch(
-    /M a\.txt\n {2}found only by ignoring differences.*line 2 \(normalized-lines\)[\s\S]*\+ {4}two\(\)/,
+    /M a\.txt\n {2}matched only after differences.*line 2 \(normalized-lines\)[\s\S]*\+ {4}two\(\)/,
   )
 })

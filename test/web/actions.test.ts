@@ -67,7 +67,9 @@ describe.skipIf(hasNoBrowser)("the page", () => {
       await post(`${path}/wait`)
     }
     await choose(page, "Summarize older messages")
-    await page.getByText(/Summarized: the model now reads \d+ characters instead of \d+\./).waitFor()
+    await page
+      .getByText(/The history is shorter: the model now reads \d+ characters instead of \d+\./)
+      .waitFor()
     await page.getByText("Older messages were replaced by a summary").waitFor({ state: "attached" })
   })
 

@@ -1,4 +1,4 @@
-import { delimiter } from "node:path"
+import { delimiter, isAbsolute } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import {
   type CallToolResult,
@@ -282,11 +282,11 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
   const [name = "", ...args] = settings.command
   const program = findProgram(name, locations)
   if (program === undefined) {
-    const where = name.includes("/") ? `in ${worktree}` : "on PATH"
+    const where = isAbsolute(name) ? "" : name.includes("/") ? ` in ${worktree}` : " on PATH"
     const hint = trusted
       ? ""
       : " Programs in an untrusted project do not run. To trust the project, run `tackle trust`."
-    throw new McpServerError(id, `the program ${name} was not found ${where}.${hint}`)
+    throw new McpServerError(id, `the program ${name} was not found${where}, or is not executable.${hint}`)
   }
   const env = { ...given, PATH: programDirectories(locations).join(delimiter) }
   return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]

@@ -174,11 +174,7 @@ function isNumber(schema: PrimitiveSchemaDefinition): schema is NumberSchema {
 function numberKind({ type, minimum, maximum }: NumberSchema): FieldKind {
   const low = minimum ?? Number.NEGATIVE_INFINITY
   const high = maximum ?? Number.POSITIVE_INFINITY
-  const bounds = [
-    minimum === undefined ? "" : ` from ${minimum}`,
-    maximum === undefined ? "" : ` to ${maximum}`,
-  ].join("")
-  const hint = `${type === "integer" ? "a whole number" : "a number"}${bounds}`
+  const hint = `${type === "integer" ? "a whole number" : "a number"}${boundsText(minimum, maximum)}`
   return {
     hint,
     read([answer = ""]) {
@@ -187,6 +183,12 @@ function numberKind({ type, minimum, maximum }: NumberSchema): FieldKind {
       return fits ? { value } : { problem: `enter ${hint}` }
     },
   }
+}
+
+function boundsText(minimum: number | undefined, maximum: number | undefined): string {
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`
+  if (minimum !== undefined) return ` of at least ${minimum}`
+  return maximum === undefined ? "" : ` of at most ${maximum}`
 }
 
 type MultipleSchema = Extract<PrimitiveSchemaDefinition, { type: "array" }>
@@ -209,8 +211,10 @@ function multipleKind({
       const wrong = read.find((each) => "problem" in each)
       if (wrong) return wrong
       const value = read.flatMap((each) => ("value" in each ? [each.value] : []))
-      if (value.length < minItems) return { problem: `choose at least ${minItems}` }
-      return value.length > maxItems ? { problem: `choose at most ${maxItems}` } : { value }
+      if (value.length < minItems) return { problem: `choose at least ${counted(minItems, "option")}` }
+      return value.length > maxItems
+        ? { problem: `choose at most ${counted(maxItems, "option")}` }
+        : { value }
     },
   }
 }

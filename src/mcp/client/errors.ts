@@ -31,9 +31,10 @@ export class McpCallError extends TackleError {
 
 /** Reports that a tool differs from the tool that the user allowed. */
 export class McpToolChangedError extends TackleError {
-  constructor(tools: string) {
+  constructor(tools: readonly string[]) {
+    const [those, them] = tools.length === 1 ? ["this tool", "it"] : ["these tools", "them"]
     super(
-      `${tools}: the tool's description or server has changed since you allowed the tool, so the next call requires permission again. \`tackle mcp list\` shows the current description.`,
+      `${tools.join(", ")}: the description or server of ${those} has changed since you allowed ${them}, so the next call requires permission again. \`tackle mcp list\` shows the current descriptions.`,
       { code: "mcp.tool-changed", recoverable: true },
     )
   }

@@ -55,7 +55,7 @@ export function createPendingCalls(server: string, callMs: number = defaultCallM
         message: `The MCP server ${server} reported no progress on ${call.name} for ${idleTimeoutMs / 60_000} minutes.`,
         total: {
           ms: callMs,
-          message: `The MCP server ${server} did not finish ${call.name} within ${callMs / 1000} seconds ("callTimeout" in the configuration).`,
+          message: `The MCP server ${server} did not finish ${call.name} within ${callMs / 1000} s ("callTimeout" in the configuration).`,
         },
       })
       calls.set(call, timeout)

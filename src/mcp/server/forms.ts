@@ -37,7 +37,8 @@ export function createForms(server: Server, { trustClient }: { trustClient: bool
   const open = new Map<string, AbortController>()
 
   function unavailableReason(): string | undefined {
-    if (!trustClient) return "This server does not accept its clients' answers as answers from the user."
+    if (!trustClient)
+      return "This server does not accept its clients' answers as answers from the user (--trust-client)."
     if (!canShowForms(server.getClientCapabilities()))
       return "This MCP client cannot show forms (elicitation)."
     return undefined

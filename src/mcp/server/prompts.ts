@@ -163,7 +163,7 @@ function quoted(value: string): string {
   if (value !== "" && !/[\s"']/.test(value)) return value
   if (!value.includes('"')) return `"${value}"`
   if (!value.includes("'")) return `'${value}'`
-  throw invalid(`An argument cannot contain both kinds of quotes: ${value}`)
+  throw invalid(`Only the last argument can contain both single and double quotes: ${value}`)
 }
 
 function invalid(message: string): ProtocolError {

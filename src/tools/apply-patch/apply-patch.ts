@@ -204,7 +204,7 @@ function report(planned: PlannedSection): string {
   const line = changeLine(planned)
   if (loose.length === 0) return line
   const places = loose.map((hunk) => `line ${hunk.line} (${hunk.strategy})`).join(", ")
-  return `${line}\n  found only by ignoring differences in white space or look-alike characters: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
+  return `${line}\n  matched only after differences in white space or look-alike characters were ignored: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
 }
 
 /** Maximum length of the diff shown to the model for a file with inexact matches, in characters. */

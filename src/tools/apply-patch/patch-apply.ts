@@ -151,7 +151,7 @@ function mismatchText(
     case "no-context":
       return `${subject} only adds lines and does not say where to add them. Nothing was changed. Add context lines, or the line *** End of File.`
     case "missing-anchor":
-      return `${subject} has the anchor "@@ ${located.anchor}", which is not a line of the file. Nothing was changed. Read the file again.`
+      return `${subject} has the anchor "@@ ${located.anchor}", which was not found in the file, or not below the previous anchor. Nothing was changed. Read the file again.`
     case "ambiguous": {
       const named = `lines ${located.lines.join(", ")}${located.total > located.lines.length ? "…" : ""}`
       return (

@@ -43,7 +43,8 @@ export function parsePatch(patchText: string): PatchSection[] {
   const first = lines.findIndex((line) => line.trim() === begin)
   if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
   const last = lines.findLastIndex((line) => line.trimEnd() === end)
-  if (last < first) throw new PatchSyntaxError(`it has no line "${end}", so it may be cut off.`)
+  if (last < first)
+    throw new PatchSyntaxError(`it has no line "${end}" after "${begin}", so it may be cut off.`)
   assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
   const reader: Reader = { lines: lines.slice(first + 1, last), at: 0, offset: first + 2 }
   const sections: PatchSection[] = []
@@ -122,7 +123,7 @@ function readAdded(reader: Reader): string[] {
     if (line.startsWith("+")) added.push(line.slice(1))
     else if (line.trim() === "" && isBlankUntilSection(reader)) break
     else if (line.trimEnd() !== endOfFile) {
-      throw problem(reader, 'every line of a new file begins with "+"', reader.at)
+      throw problem(reader, 'every line of a new file must begin with "+"', reader.at)
     }
   }
   return added
@@ -132,7 +133,7 @@ function readDelete(path: string, reader: Reader): PatchSection {
   skipBlank(reader)
   const line = reader.lines[reader.at]
   if (line !== undefined && !sectionHead.test(line)) {
-    throw problem(reader, "a deleted file must not have lines below it", reader.at)
+    throw problem(reader, "a *** Delete File section must not contain other lines", reader.at)
   }
   return { kind: "delete", path }
 }

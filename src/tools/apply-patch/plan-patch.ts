@@ -5,6 +5,7 @@ import { accessError, assertSeen, type FileBefore, FileChangeError } from "../..
 import { decodeText, encodeText, plainText } from "../../files/text-encoding.ts"
 import { unifiedDiff } from "../../files/unified-diff.ts"
 import { systemCode } from "../../util/errors.ts"
+import { counted } from "../../util/words.ts"
 import { applyHunks, type PatchedText } from "./patch-apply.ts"
 import type { PatchHunk, PatchSection } from "./patch-parse.ts"
 
@@ -65,7 +66,7 @@ async function planDelete(open: OpenSection, files: FileTracker): Promise<Planne
   const diff =
     decoded.kind === "text"
       ? await unifiedDiff({ path: open.file.title, before: decoded.text, after: undefined })
-      : `[${open.file.title} is not text: ${before.bytes.length} bytes are deleted]\n`
+      : `[${open.file.title} is not text; deleted ${counted(before.bytes.length, "byte")}]\n`
   const step = { path: before.real, exists: true, bytes: undefined }
   return { ...open, steps: [step], diff, hunks: [], known: false }
 }
@@ -137,7 +138,7 @@ async function assertNoLink(path: string, title: string): Promise<void> {
   if (!(await isLink(path))) return
   throw new FileChangeError(
     "unfit",
-    `${title} is a link. Nothing was changed. To delete the file, use the path of the link's target. To delete the link, use bash.`,
+    `${title} is a link. Nothing was changed. To delete or move the file, use the path of the link's target. To delete or move the link, use bash.`,
   )
 }
 

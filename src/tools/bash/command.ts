@@ -4,6 +4,7 @@ import { startConfined } from "../../sandbox/sandbox.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { within } from "../../util/abort.ts"
 import { type Exit, type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
+import { counted } from "../../util/words.ts"
 
 /** A command and how to start it. */
 export interface ShellCommand {
@@ -129,5 +130,5 @@ async function stillRunning(process: RunningProcess): Promise<boolean> {
  */
 export function describeOutput(text: string, bytes: number): string {
   if (text !== "") return text.endsWith("\n") ? text.slice(0, -1) : text
-  return bytes === 0 ? "(no output)" : `(${bytes} bytes, no printable text)`
+  return bytes === 0 ? "(no output)" : `(${counted(bytes, "byte")}, no printable text)`
 }

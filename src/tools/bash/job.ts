@@ -5,6 +5,7 @@ import { orAbort, sleep, throwIfAborted, within } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
 import { currentTime, formatSeconds } from "../../util/time.ts"
+import { counted } from "../../util/words.ts"
 import { describeOutput } from "./command.ts"
 
 /** Maximum length of a command in lists, in characters. */
@@ -169,5 +170,5 @@ function describe(info: JobInfo): string {
   const time = formatSeconds((info.endedAt ?? currentTime()) - info.startedAt)
   const [firstLine = ""] = info.command.split("\n")
   const command = firstLine.length > shownCommand ? `${firstLine.slice(0, shownCommand)}…` : firstLine
-  return `${info.id} · ${info.status} · ${time} · ${info.bytes} bytes · ${command}`
+  return `${info.id} · ${info.status} · ${time} · ${counted(info.bytes, "byte")} · ${command}`
 }

@@ -97,7 +97,7 @@ async function askForMode(
 ): Promise<ModeAnswer> {
   if (!ctx.plan || !ctx.question)
     throw new TackleError(
-      "Plan mode is not available here: it requires a session and a user who can answer. Continue without it.",
+      "Plan mode is not available here: it requires a session and a user who can answer, and subagents cannot use it. Continue without plan mode.",
       { code: "plan.unavailable", recoverable: true },
     )
   const { file } = ctx.plan

@@ -99,7 +99,7 @@ function incomplete(name: string, variable: string | undefined): SearchBackend {
     name,
     async search() {
       throw new TackleError(
-        `The ${name} search is configured, but ${variable} is not set. Continue without searching, and tell the user.`,
+        `The ${name} search is configured, but its ${variable?.endsWith("_URL") ? "URL" : "key"} is missing (${variable}). Continue without searching, and tell the user.`,
         { code: "websearch.failed", recoverable: true },
       )
     },

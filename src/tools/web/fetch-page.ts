@@ -164,8 +164,11 @@ async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAdd
     return await orAbort(lookup(host, { all: true }), signal)
   } catch (error) {
     if (signal.aborted) throw abortedError(signal)
-    const what = systemCode(error) === "ENOTFOUND" ? "the host does not exist" : "its name cannot be resolved"
-    throw new WebfetchError("network", `Cannot reach ${host}: ${what}. Check the URL.`, error)
+    const what =
+      systemCode(error) === "ENOTFOUND"
+        ? "the host does not exist. Check the URL."
+        : "its name cannot be resolved. Try again later, or continue without the page."
+    throw new WebfetchError("network", `Cannot reach ${host}: ${what}`, error)
   }
 }
 

@@ -294,7 +294,9 @@ function statusText(name: string, status: number, text: string): string {
   const what = `The ${name} search returned HTTP ${status}`
   if (status === 401 || status === 403)
     return `${what}: the key is missing or invalid. Continue without searching, and tell the user.`
-  if (status === 402 || status === 429)
+  if (status === 402)
+    return `${what}: the account has no credit left. Continue without searching, and tell the user.`
+  if (status === 429)
     return `${what}: too many searches. Wait before you try again, or continue without searching.`
   return `${what}: ${text.slice(0, 300).trim() || "no response body"}`
 }

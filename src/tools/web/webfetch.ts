@@ -3,6 +3,7 @@ import { fileKind, sampleBytes } from "../../files/file-kind.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { define, type Info, type ToolResult } from "../../tool/tool.ts"
 import { readText } from "../../util/file-system.ts"
+import { counted } from "../../util/words.ts"
 import type { Page } from "./fetch-page.ts"
 import { createPageCache, type PageCache } from "./page-cache.ts"
 import { WebfetchError } from "./webfetch-error.ts"
@@ -107,7 +108,7 @@ async function contentOf(
   if (kind.kind === "binary" && !/\bcharset=utf-16/i.test(contentType)) {
     throw new WebfetchError(
       "content",
-      `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). If you need the file, download it with bash.`,
+      `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${counted(body.length, "byte")}). If you need the file, download it with bash.`,
     )
   }
   const { pageText } = await import("./page-text.ts")

@@ -16,7 +16,10 @@ describe("formField", () => {
       { value: "2026-01-31T12:00:00+01:00" },
     ],
     [{ type: "string", format: "uri" }, ["nowhere"], "enter a URL such as https://example.com"],
-    [{ type: "number", minimum: 1 }, ["0.5"], "enter a number from 1"],
+    [{ type: "number", minimum: 1 }, ["0.5"], "enter a number of at least 1"],
+    [{ type: "number", maximum: 5 }, ["6"], "enter a number of at most 5"],
+    [{ type: "integer", minimum: 1, maximum: 5 }, ["6"], "enter a whole number from 1 to 5"],
+    [{ type: "string", minLength: 1 }, [""], "enter at least 1 character"],
     [{ type: "number" }, [" 1e3 "], { value: 1000 }],
     [{ type: "number" }, [""], "enter a number"],
     [{ type: "integer" }, ["1.5"], "enter a whole number"],
@@ -27,7 +30,7 @@ describe("formField", () => {
     [
       { type: "array", items: { type: "string", enum: ["a", "b"] }, maxItems: 1 },
       ["a", "b"],
-      "choose at most 1",
+      "choose at most 1 option",
     ],
     [{ type: "array", items: { anyOf: [{ const: "a", title: "A" }] } }, ["A"], { value: ["a"] }],
   ])("reads %j answered with %j", (schema, words, expected) => {

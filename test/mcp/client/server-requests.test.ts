@@ -172,7 +172,7 @@ describe("sampling", () => {
       mcp: { everything },
       permission: allowed,
     })
-    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/used up its token or cost limit/)
+    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/reached its token or cost limit/)
     expect(poor.server.requests).toHaveLength(2)
   })
 

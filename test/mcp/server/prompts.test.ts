@@ -137,5 +137,5 @@ test("quotes values with spaces and quotes", () => {
   const values = { a: "it's mine", b: "", rest: 'all "that" is left' }
   expect(splitWords(lineOf(known, values)).slice(0, 2)).toEqual(["it's mine", ""])
   expect(lineOf(known, values)).toMatch(/all "that" is left$/)
-  expect(() => lineOf(known, { a: `both " and '`, b: "x" })).toThrow("both kinds of quotes")
+  expect(() => lineOf(known, { a: `both " and '`, b: "x" })).toThrow("both single and double quotes")
 })

@@ -93,7 +93,7 @@ describe("an inexact match", () => {
 describe("rejects", () => {
   test.each([
     ["missing lines", ["-nothing here", "+x"], /not found in the file/],
-    ["a missing anchor", ["@@ nowhere", "+x"], /"@@ nowhere", which is not a line/],
+    ["a missing anchor", ["@@ nowhere", "+x"], /"@@ nowhere", which was not found/],
     ["an anchor that is not unique", ["@@ same", "+x"], /matches 2 places/],
     ["new lines without a location", ["+x"], /does not say where/],
     ["two hunks on the same lines", [" a", "-b", "@@", "-b", "+c"], /changes the same lines/],
