@@ -10,6 +10,9 @@ export function errorText(error: unknown): string {
       return "Your login has expired. Open a new link from `tackle web`."
     case "scope.insufficient":
       return `${error.message} Log in with a token that has a wider scope.`
+    case "session.undo":
+      // The last line names fields of the API.
+      return error.message.slice(0, error.message.lastIndexOf("\n"))
     default:
       return error.message
   }

@@ -52,7 +52,10 @@ export function LoginPage() {
   async function submit(event: Event) {
     event.preventDefault()
     // A header cannot contain other characters.
-    if (!/^[\x21-\x7e]+$/.test(token.trim())) return setProblem("Paste a token without spaces.")
+    if (!/^[\x21-\x7e]+$/.test(token.trim()))
+      return setProblem(
+        "This is not a token: it contains a space or a special character. Copy the whole token again.",
+      )
     setBusy(true)
     setProblem(await logInWithToken(token.trim()))
     setBusy(false)

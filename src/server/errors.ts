@@ -156,7 +156,7 @@ function describe(error: unknown): Shown {
 /** Returns the message and details for clients. The error's own message names command-line flags. */
 function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "message" | "details"> {
   return {
-    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file and continues with the next turn.`,
+    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but the next request continues with the next turn.`,
     details: { files: refused },
   }
 }

@@ -47,7 +47,7 @@ interface ShownCard {
   isEnded: boolean
 }
 
-/** Time in milliseconds for which a card shows that another client has answered. */
+/** Time in milliseconds for which a card shows that its request no longer waits. */
 const endedMs = 2_000
 
 /** Creates the cards. Permission requests come before questions. */
@@ -84,7 +84,7 @@ export function createCards(options: CardsOptions): Cards {
   function endShown(): void {
     if (!shown) return
     shown.isEnded = true
-    shown.component.showEnd("Answered in another window.")
+    shown.component.showEnd("Answered in another window, or the run has ended.")
     removal = setTimeout(() => {
       remove()
       update(state)

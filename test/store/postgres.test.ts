@@ -478,7 +478,7 @@ describePostgres("PostgreSQL", () => {
       for (const [index, hash] of hashes.entries())
         expect(Buffer.from((await contents?.get(hash ?? "")) ?? [])).toEqual(texts[index])
       expect(await Promise.all(ids.map((id) => store.holder(id)))).toEqual(ids.map(() => undefined))
-      await expect(store.lease("ses_unknown", { id: "eng_1", pid: 1 })).rejects.toThrow("not stored")
+      await expect(store.lease("ses_unknown", { id: "eng_1", pid: 1 })).rejects.toThrow("does not exist")
       await store.close()
     })
 

@@ -30,7 +30,7 @@ test("has a dark and a light theme, and adds those of the directory", async () =
 })
 
 test.each([
-  { text: "{", reason: /mine\.json is not valid JSON/ },
+  { text: "{", reason: /mine\.json cannot be read or is not valid JSON/ },
   {
     text: '{ "background": "dark", "colors": { "accent": "blurple" } }',
     reason: /mine\.json.*colors\.accent/,

@@ -237,4 +237,20 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
       expect(await project.read("notes.txt").catch(() => undefined)).toBe(text)
     }
   })
+
+  test("names the files that prevent an undo, without the fields of the API", async () => {
+    const { server, project } = await startPageServer(writeFile, {
+      engine: { permission: { edit: "allow" } },
+    })
+    const { page } = await openLoggedIn(server.url)
+    await startSession(page, "Write a note")
+    await page.getByText("The file is written.").waitFor()
+    await project.write("notes.txt", "changed\n")
+    await page.getByRole("button", { name: "Session menu" }).click()
+    await page.getByRole("menuitem", { name: "Undo" }).click()
+    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    const text = await page.getByRole("dialog").getByRole("alert").textContent()
+    expect(text).toMatch(/^Cannot undo the turn\. .*notes\.txt: it has been changed/s)
+    expect(text).not.toContain("others")
+  })
 })
