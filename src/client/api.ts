@@ -57,7 +57,7 @@ export interface SessionApi {
    * or with undefined if it has seen no run.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
-  /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs and returns them. */
+  /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs instead, and returns them. */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Returns messages, oldest first. With `before`, returns only the messages before the message with this id. With

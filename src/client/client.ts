@@ -31,8 +31,8 @@ export interface ClientOptions {
    */
   retryMs?: number
   /**
-   * Time in milliseconds without data after which an event stream reconnects. The server sends data at least every 15
-   * seconds. Default: 45,000.
+   * Time in milliseconds without data after which an event stream reconnects. By default, the server sends data at
+   * least every 15 seconds. Default: 45,000.
    */
   silenceMs?: number
   /** Called with the error that ended a subscription. By default, the error causes an unhandled rejection. */

@@ -249,7 +249,7 @@ export interface LocalSession extends SessionHandle {
    * there is nothing left to do.
    */
   work(options: WorkOptions): Promise<WorkOutcome>
-  /** True while this engine runs the session or delivers its inputs. */
+  /** True while this engine runs, compacts, undoes or changes the session, or delivers its inputs. */
   readonly isActive: boolean
   /** Returns the parts that a model is streaming, with the text that was announced so far. */
   streaming(): Part[]

@@ -7,8 +7,8 @@ import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * Wraps a store to hide secrets in titles, messages, parts, to-dos, inputs and requests. Secrets are hidden on writing
- * and, for older records except pending inputs, on reading. Ids, session paths and grant patterns remain unchanged,
- * because lookups compare them with the original values.
+ * and also on reading, because older records may contain them. Pending inputs are masked only on writing. Ids, session
+ * paths and grant patterns remain unchanged, because lookups compare them with the original values.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {

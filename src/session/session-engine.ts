@@ -40,11 +40,12 @@ export interface SessionEngine extends Engine {
   holder: LeaseHolder
   /** The leases that this engine holds, by session. */
   leases: Map<string, Lease>
-  /**
-   * Requests a worker of the database to run a session. Undefined if this engine runs its sessions itself.
-   */
+  /** Requests that a worker run a session. Undefined if this engine runs its sessions itself. */
   dispatch?: Dispatch
-  /** Exchanges streamed text with other engines. Undefined if no other machine uses the store. */
+  /**
+   * Exchanges events that are not stored, such as streamed text, with other engines. Undefined if only one machine can
+   * use the store.
+   */
   relay?: StreamRelay
   /** The requests of other engines on the same store. */
   otherRequests: OtherRequests

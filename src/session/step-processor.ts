@@ -374,7 +374,7 @@ function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
       // Streamed arguments are already announced. The next state of the call stores them.
       if (!known) note({ ...part })
     },
-    /** Adds a nested call that another call makes. */
+    /** Adds a call that another call makes. */
     nest: (part: ToolPart) => void calls.set(part.callID, part),
     get: (callID: string) => calls.get(callID),
     all: () => [...calls.values()],

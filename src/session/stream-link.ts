@@ -44,7 +44,7 @@ const connectMs = 1_000
 
 /** Maximum number of characters in one text. */
 const maxText = 16_000_000
-/** Number of bytes that wait for a slow receiver above which the connection is closed. */
+/** Maximum number of bytes that wait for a slow receiver. If more bytes wait, the connection is closed. */
 const maxWaiting = 4_000_000
 
 /** Maximum number of announced addresses of the machine. */

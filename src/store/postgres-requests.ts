@@ -13,7 +13,7 @@ export interface PostgresRequests
 
 /** Creates the methods for requests. Each change and its notification are one statement. */
 export function createPostgresRequests({ query, schema, channel }: PostgresConnection): PostgresRequests {
-  /** True for a request `r` whose lease has not ended. */
+  /** SQL condition for a request `r` whose lease has not ended. */
   const isLeased = `EXISTS (SELECT FROM ${schema}.leases l WHERE l.session_id = r.session_id AND l.epoch = r.epoch
     AND l.expires_at > clock_timestamp())`
 

@@ -35,8 +35,8 @@ export function wordsOf(text: string): string[] {
 }
 
 /**
- * Returns the words of a query. A session matches if it contains every word. The last word may be the beginning of a
- * longer word. Quotes and operators have no special meaning.
+ * Returns the words of a query, at most {@link maxWords}. A session matches if it contains every word. The last word
+ * may be the beginning of a longer word. Quotes and operators have no special meaning.
  */
 export function queryWords(query: string): string[] {
   return wordsOf(query).slice(0, maxWords)

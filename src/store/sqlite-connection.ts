@@ -19,7 +19,7 @@ const sqlite = process.getBuiltinModule("node:sqlite")
 export interface SqliteConnection {
   /** The database, for preparing statements. Execute the statements within {@link run}. */
   readonly database: DatabaseSync
-  /** Runs `work`, and retries it while another process locks the database. */
+  /** Runs `work`. While another process locks the database, retries it for a limited time. */
   run<T>(work: () => T): T
   /**
    * Like {@link run}, for work that writes. Throws {@link StoreRemovedError} if the database has been removed, moved or

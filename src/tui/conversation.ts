@@ -98,7 +98,7 @@ export function createConversation(
     forgotten = 0
   }
 
-  /** Draws the terminal's scrollback again, up to {@link maxLines} lines. */
+  /** Makes the next frame draw the terminal's scrollback again, up to {@link maxLines} lines. */
   function restartAll(): void {
     restart(Math.min(maxLines, Math.max(pageLines, forgotten + countLines(drawn))))
   }

@@ -15,7 +15,7 @@ export interface DiffOptions {
   width: number
   theme: Theme
   maxLines: number
-  /** Wraps lines that are wider than the width, instead of cutting them. */
+  /** Whether lines that are wider than the width are wrapped instead of cut. */
   wraps?: boolean
 }
 

@@ -14,7 +14,7 @@ export interface ShownFile {
 /** Maximum size of an image in columns and lines. */
 const maxColumns = 60
 const maxLines = 15
-/** Maximum number of Base64 characters that are sent to the terminal. */
+/** Maximum number of Base64 characters of an image that is sent to the terminal. */
 const maxCharacters = 3_000_000
 
 /**

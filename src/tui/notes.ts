@@ -31,7 +31,7 @@ const maxLines = 10
 /** Maximum number of lines of a command's output that is not expanded. */
 const maxOutputLines = 40
 
-/** Creates notes without content. */
+/** Creates an empty collection of notes. */
 export function createNotes(): Notes {
   const notes = new Map<string | undefined, readonly Note[]>()
 

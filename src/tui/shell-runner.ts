@@ -77,7 +77,7 @@ function stopped(state: ToolState): ToolState {
 /** Matches the last line of the output, which contains the exit code. The title also shows the exit code. */
 const exitLine = /\n?\[(?:exit code|killed by) [^\n]*\]\s*$/
 
-/** Returns the state with the whole output instead of its end. */
+/** Returns the state with the whole output in its metadata, which otherwise contains only the end of the output. */
 function withWholeOutput(state: ToolState): ToolState {
   if (state.status !== "completed") return state
   const output = state.output.replace(exitLine, "")

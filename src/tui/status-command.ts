@@ -26,8 +26,8 @@ export interface StatusInput {
 /** Runs the user's own command for the status line. */
 export interface StatusCommand {
   /**
-   * The first line that is not empty of the command's most recent successful output, with its styles. Undefined until
-   * the command prints a line.
+   * The first non-empty line of the command's most recent successful output, with its styles. Undefined until the
+   * command prints a line.
    */
   readonly line: string | undefined
   /** Runs the command if the input has changed, but not before the previous run and the minimum interval have ended. */

@@ -326,7 +326,7 @@ function changePart<T extends WithMessages>(
   return { ...state, messages: replaced(messages, index, { ...found, parts }) }
 }
 
-/** The order in which inputs of each kind are delivered. */
+/** Rank of each kind of delivery. Inputs with a lower rank are delivered first. */
 const deliveryOrder = { now: 0, steer: 1, queue: 2 }
 
 function withInput(inputs: readonly Input[], input: Input): readonly Input[] {
