@@ -20,7 +20,7 @@ function tokensOf(text: string): Token[] {
   try {
     return Lexer.lex(text, { gfm: true, breaks: true })
   } catch {
-    // The lexer calls itself for each level of nesting.
+    // The lexer is recursive, so deep nesting can exceed the size of the call stack.
     return [{ type: "text", raw: text, text }]
   }
 }

@@ -284,7 +284,7 @@ function createWorker({
       onProblem(`the job for session ${key} failed`, error)
     }
     try {
-      // Stored first, so that the job is not lost if the process ends between the two statements.
+      // Puts the job back first, so that it is not lost if the process ends between the two statements.
       if (again) await putBack(key, again)
       await end(id)
     } catch (error) {

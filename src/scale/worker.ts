@@ -167,7 +167,8 @@ export async function startWorker({
   /** Passes the sessions of lost workers to other workers. */
   async function sweep(): Promise<void> {
     for (const { sessionID, epoch, expired } of (await store.abandoned?.()) ?? []) {
-      // A paused worker process can renew its lease after the lease has expired, and then be killed.
+      // The id contains the time, because a paused worker can renew its lease after the lease has expired, and then be
+      // killed.
       const id = `lease ${epoch} ${expired}`
       await dispatcher.enqueue({ key: sessionID, id, reason: "continue", replaces: true })
     }

@@ -136,7 +136,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     return claimed.map((input) => ({
       text: input.text,
       files: input.files ?? [],
-      // The store returns the stored input, not the given one.
+      // The schema of inputs declares only some of the properties of a command.
       command: input.command as CommandCall | undefined,
       input,
     }))

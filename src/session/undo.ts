@@ -8,9 +8,9 @@ import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
 
 /**
- * Undoes the last turn whose file changes have not been undone, or several turns with `through`. A redo restores the
- * turn that was undone last. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files cannot be
- * restored, for example because they have changed since the turn.
+ * Undoes the last turn whose file changes have not been undone, or several turns with `through`. A redo reapplies the
+ * changes of the turn that was undone last. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files
+ * cannot be restored, for example because they have changed since the turn.
  */
 export async function undoTurn(
   conversation: Conversation,

@@ -101,7 +101,7 @@ export function openReadOnlyConnection(
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // Only creates missing files: opening and closing an existing file would release the locks of this process's other
+    // Creates only missing files: opening and closing an existing file would release the locks of this process's other
     // connections to it.
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
     else closeSync(openSync(path, "a", 0o600))

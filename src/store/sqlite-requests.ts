@@ -9,7 +9,7 @@ export interface RequestTable {
   list(): StoredRequest[]
   get(id: string): StoredRequest | undefined
   answer(id: string, answer: RequestAnswer): StoredRequest | undefined
-  /** Returns true if the lease of an unanswered request has ended. */
+  /** Returns true if the lease of at least one unanswered request has ended. */
   hasStale(): boolean
   /** Deletes the unanswered requests whose leases have ended. */
   removeStale(): void

@@ -8,8 +8,8 @@ export interface TreeSession {
 
 /**
  * Orders sessions as trees. Trees with newer changes come first. The children of a session are ordered from oldest to
- * newest. `lead` contains the lines that connect a session with its parent. A session whose parent is not in the list
- * is a root.
+ * newest. `lead` contains the characters before a session that draw the branches of its tree. A session whose parent is
+ * not in the list is a root.
  */
 export function sessionTree<T extends TreeSession>(sessions: readonly T[]): { session: T; lead: string }[] {
   const known = new Set(sessions.map(({ id }) => id))
