@@ -12,7 +12,7 @@ export type Scope = (typeof scopes)[number]
 /** A token in the server's memory. The server stores only the hash of the token. */
 export interface Token {
   readonly scope: Scope
-  /** Tenant of the sessions that the token creates and may use. Undefined for all sessions. */
+  /** Tenant of the sessions that the token creates and may use. Undefined if the token may use all sessions. */
   readonly tenant?: string
   /** SHA-256 of the token. */
   readonly digest: Buffer

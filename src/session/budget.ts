@@ -22,7 +22,7 @@ export interface SharedBudget {
    * below it.
    */
   used(usage: Usage): void
-  /** Returns the limit that is exhausted, or undefined if no limit is exhausted. */
+  /** Returns the error for a limit that has been reached, or undefined if no limit has been reached. */
   limit(): MessageError | undefined
 }
 
@@ -128,7 +128,7 @@ export interface Spending {
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns the limit that is exhausted, or undefined if no limit is exhausted. */
+  /** Returns the error for a limit that has been reached, or undefined if no limit has been reached. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void

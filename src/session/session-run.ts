@@ -35,7 +35,7 @@ export interface SessionRun extends Run {
   readonly contextLimit: ContextLimit
   /** The structured answer that the prompt requires, if any. */
   readonly demand?: StructuredAnswer
-  /** Activates the agent with this name on this run. */
+  /** Prepares the agent with this name for this run. Throws `UsageError` if no such agent exists. */
   activate(agent: string): Promise<SessionAgent>
 }
 

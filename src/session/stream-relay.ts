@@ -202,7 +202,7 @@ export function createStreamRelay({
     // An engine that starts to run a session asks which engines follow it.
     listen()
     const join = createJoiner(onItems)
-    // Without a port, the events come through the database.
+    // If no port can be opened, the events come through the database.
     const opened = openLinkReceiver(host, (text) => {
       const items = parseJson(text)
       if (items.ok && Array.isArray(items.value)) onItems(items.value as Item[])

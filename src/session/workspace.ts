@@ -279,7 +279,7 @@ async function restore(
       missing.push(`${path} is outside the worktree, so it was not restored.`)
       continue
     }
-    // The next git command would run a restored hook or setting.
+    // A restored hook or setting would take effect in the next git command.
     if (/(?:^|\/)\.git(?:\/|$)/i.test(relative(to, place))) {
       missing.push(`${relative(to, place)} belongs to git, so it was not restored.`)
       continue

@@ -40,7 +40,7 @@ export function createGrants(store: Store): Grants {
 
   return {
     async load(where) {
-      // Drop grants that another process removed, but keep grants that were added during the query.
+      // Drops grants that another process removed, but keeps grants that were added during the query.
       const before = [...known.values()].filter((grant) => appliesTo(grant, where))
       const stored = await store.grants({ worktree: where.worktree, sessionID: where.id })
       for (const { id } of before) if (!unstored.has(id)) known.delete(id)
@@ -56,7 +56,7 @@ export function createGrants(store: Store): Grants {
       for (const grant of grants) known.set(grant.id, grant)
     },
     async remove(ids) {
-      // Update memory first, so that the removal takes effect here even if the store fails.
+      // Updates memory first, so that the removal takes effect here even if the store fails.
       for (const id of ids) {
         known.delete(id)
         unstored.delete(id)

@@ -285,7 +285,7 @@ export function createPostgresWriter(
     clearTimeout(noting)
     const contents = noted
     noted = []
-    // If a content is not stored, a later undo reports that it is missing.
+    // If the content is not stored, a later undo reports that it is missing.
     for (const content of contents) add([], { content }).catch(() => {})
   }
 

@@ -299,7 +299,7 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
   `,
   // Commits changes of several sessions like commit_changes. Then ends leases, takes leases like take_lease, and stores
   // contents of files. Locks the rows of the sessions in the order of their ids first, so that two processes that write
-  // the same sessions do not wait for each other.
+  // the same sessions cannot deadlock.
   (schema) => `
   CREATE FUNCTION ${schema}.commit_shared(
     owners text[], counts bigint[], epochs bigint[], expected bigint[],

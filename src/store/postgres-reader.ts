@@ -45,7 +45,7 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
        UNION ALL SELECT p.message_id, p.id, p.data FROM ${schema}.parts p
          WHERE p.session_id = $1 AND p.message_id BETWEEN (SELECT min(id) FROM page) AND (SELECT max(id) FROM page)
        ORDER BY message_id, part_id NULLS FIRST`,
-    // Clients that follow a session ask often, and usually nothing has changed. The tables are then not read.
+    // Clients that follow a session ask often, and usually nothing has changed. In this case, the tables are not read.
     changes: `WITH changed AS MATERIALIZED (SELECT FROM ${schema}.sequences WHERE session_id = $1 AND seq > $2) ${[
       changesOf("session", "sessions", "id"),
       changesOf("message", "messages"),

@@ -77,7 +77,7 @@ export function createPostgresSearch(
   }
 
   return async (text, filter = {}) => {
-    // Words contain only letters and digits, so they need no escaping.
+    // Words contain no quotes or backslashes, so they need no escaping.
     const words = queryWords(text).map((word) => `'${word}'`)
     if (words.length === 0) return []
     words[words.length - 1] += ":*"

@@ -32,7 +32,7 @@ export interface SlashCommand {
   run(argument: string): Promise<void> | void
 }
 
-/** A turn that `/undo` removed. */
+/** A turn that the user undid with `/undo`. */
 interface UndoneTurn {
   /** Id of the session that contains the turn. */
   sessionID: string

@@ -31,11 +31,16 @@ export interface SessionState {
   readonly isRunning: boolean
   /** Event that ended the last run, if the client received it. Undefined while a run is active. */
   readonly lastRun?: EventOf<"run.completed">
-  /** Last error of the session that is not part of a message. The next run clears the error. */
+  /**
+   * Last error that the session reported. The last message may contain the error too. The next run clears the error.
+   */
   readonly error?: EventOf<"session.error">["error"]
   /** Messages that are no longer loaded. See {@link dropOldMessages}. */
   readonly dropped?: { readonly firstID: string; readonly cost: number }
-  /** Number of tokens in the model's context, and the size of the context. Set when the context is almost full. */
+  /**
+   * Number of tokens in the history (`used`), and the maximum number that leaves space for an answer (`room`). Set when
+   * the history approaches this maximum.
+   */
   readonly context?: { used: number; room: number }
 }
 
