@@ -181,8 +181,8 @@ export function promptOwner(
 
 /**
  * Returns the session with a record of the agent and model to restore after the prompt. The prompt and this record are
- * stored together, so that a killed process loses neither. With `keepModel`, the record does not include the model,
- * because the user chose the model for this and later prompts.
+ * stored together, so that neither is lost if the process is killed. With `keepModel`, the record does not include the
+ * model, because the user chose the model for this and later prompts.
  */
 export function lend(
   session: Session,

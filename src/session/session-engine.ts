@@ -79,7 +79,7 @@ export interface SessionEngine extends Engine {
   instructions: readonly string[]
   /** Returns additional instructions that apply to a file, nearest last. Links are followed. */
   instructionsNear?(file: string): Promise<FoundInstructions[]>
-  /** The contents that files had before they were changed. */
+  /** The stored contents of changed files. */
   contents: ContentStore
   /** Records the file changes of a turn. */
   watchChanges(store: Pick<TurnChangesOptions, "save" | "note">): ChangeCapability

@@ -26,9 +26,8 @@ const maxListed = 100
 
 /**
  * Describes the workspace of a new session, so that another machine can rebuild it: the remote of the git worktree, the
- * newest commit of the worktree that is on a branch of the remote, and the files that this commit does not contain.
- * Without such a commit, returns only the host and the root. Runs nothing that the repository configures. Never
- * rejects.
+ * newest commit of the worktree that is on a branch of the remote, and the paths of uncommitted files. Without such a
+ * commit, returns only the host and the root. Runs nothing that the repository configures. Never rejects.
  */
 export async function describeWorkspace(
   worktree: string,
@@ -51,8 +50,8 @@ export async function describeWorkspace(
 }
 
 /**
- * Lists untracked and changed files. If the repository configures filters, which a search for changed files would run,
- * lists only untracked files.
+ * Lists untracked files and files with unstaged changes. If the repository configures filters, which a search for
+ * changed files would run, lists only untracked files.
  */
 async function listUncommitted(
   root: string,

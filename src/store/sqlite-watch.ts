@@ -111,8 +111,8 @@ export function createSqliteWatch(
 }
 
 /**
- * Calls `onReport` after each write to the log of the database. Returns undefined if the system does not report writes
- * immediately. Calls `onEnd` if the reports end, for example because the log was removed.
+ * Watches the log of the database. Calls `onReport` after each write. Returns undefined if the system does not report
+ * writes immediately. Calls `onEnd` if the reports end, for example because the log was removed.
  */
 function watchLog(database: DatabaseSync, onReport: () => void, onEnd: () => void): FSWatcher | undefined {
   // Windows reports a write only after the file is closed.
