@@ -58,13 +58,20 @@ export class InputConflictError extends TackleError {
   }
 }
 
+/** The reason why an input can no longer be changed. A pending input is being delivered. */
+const ends: Readonly<Record<Input["state"], string>> = {
+  pending: "is being delivered to the model",
+  promoted: "was delivered to the model",
+  withdrawn: "was withdrawn",
+}
+
 /** Thrown when a caller changes or withdraws an input that is no longer pending or is being delivered. */
 export class InputEndedError extends TackleError {
   constructor({ id, state }: Input) {
-    super(
-      `The input ${id} can no longer be changed: it ${state === "withdrawn" ? "was withdrawn" : "was delivered to the model"}. Send a new input.`,
-      { code: "input.ended", recoverable: false },
-    )
+    super(`The input ${id} can no longer be changed: it ${ends[state]}. Send a new input.`, {
+      code: "input.ended",
+      recoverable: false,
+    })
   }
 }
 

@@ -102,6 +102,18 @@ test("a change by another process does not interrupt the run that delivers an ur
   expect(listeners.size).toBe(0)
 })
 
+test("an input that is being delivered cannot be changed", async () => {
+  const { store, reached, go } = stoppingStore({ stored: ({ claimedBy }) => claimedBy !== undefined })
+  await using engine = await startEngine(echo, { store })
+  const session = await engine.tackle.sessions.create()
+  const { id } = await session.send("hello")
+  await reached
+  await expect(session.inputs.edit(id, { text: "x" })).rejects.toThrow("it is being delivered to the model")
+  go()
+  await session.wait()
+  await expect(session.inputs.edit(id, { text: "x" })).rejects.toThrow("it was delivered to the model")
+})
+
 describe("an interrupt during the delivery", () => {
   test("leaves an input that is not stored as a message in the queue", async () => {
     const { store, reached, go } = stoppingStore({ stored: ({ claimedBy }) => claimedBy !== undefined })
