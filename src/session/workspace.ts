@@ -50,16 +50,17 @@ export async function describeWorkspace(
 }
 
 /**
- * Lists untracked files and files with unstaged changes. If the repository configures filters, which a search for
- * changed files would run, lists only untracked files.
+ * Lists untracked, staged and changed files. If the repository configures filters, which a search for unstaged changes
+ * would run, does not list files with only unstaged changes.
  */
 async function listUncommitted(
   root: string,
   git: (...args: string[]) => Promise<string>,
 ): Promise<{ listed: string[]; more?: number }> {
   const kinds = repositoryProblem(root) === undefined ? ["--others", "--modified"] : ["--others"]
-  const output = await git("ls-files", ...kinds, "--exclude-standard", "-z")
-  const all = [...new Set(output.split("\0").filter(Boolean))]
+  const unstaged = await git("ls-files", ...kinds, "--exclude-standard", "-z")
+  const staged = await git("diff-index", "--cached", "--name-only", "--relative", "-z", "HEAD")
+  const all = [...new Set(`${unstaged}${staged}`.split("\0").filter(Boolean))]
   const more = all.length - maxListed
   return { listed: all.slice(0, maxListed), more: more > 0 ? more : undefined }
 }

@@ -392,6 +392,18 @@ test("describes a worktree with commits that were not pushed, without passwords"
   await plain.remove()
 })
 
+test("lists new, staged and changed files as uncommitted", async () => {
+  const { project } = await cloned({ "a.txt": "a\n", "b.txt": "b\n" })
+  writeFileSync(project.path("a.txt"), "changed\n")
+  writeFileSync(project.path("b.txt"), "staged\n")
+  writeFileSync(project.path("c.txt"), "new\n")
+  writeFileSync(project.path("d.txt"), "added\n")
+  await git(project.directory, "add", "b.txt", "d.txt")
+  const found = await describeWorkspace(project.directory, environment)
+  expect(found.git?.uncommitted.sort()).toEqual(["a.txt", "b.txt", "c.txt", "d.txt"])
+  await project.remove()
+})
+
 test("says which worker can open a workspace", () => {
   const offer = { host: "a", directories: ["/work"], clones: false }
   const session = aSession("ses_1", { directory: "/work/p" })
