@@ -127,7 +127,7 @@ export interface TackleApi {
   reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
   /**
    * Returns the permission requests and questions that wait for the user, oldest first, including those of other
-   * processes on the same store. With `sessionID`, only those of this session and its subagents.
+   * processes on the same store. With `sessionID`, returns only the requests of this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   pendingRequests(sessionID?: string): Awaitable<PermissionRequest[]>

@@ -89,7 +89,7 @@ function take(text: string, width: number): string {
   return text.slice(0, length)
 }
 
-/** East Asian characters and emoji, which take two columns. */
+/** Matches East Asian characters and emoji, which take two columns. */
 const wide =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
 const combining = /^\p{M}$/u
