@@ -62,8 +62,8 @@ export interface LoadedConfig {
   /** Warnings about problems in an untrusted project's Tackle files, which are ignored until the project is trusted. */
   typos: string[]
   /**
-   * Notes about unused fields of Markdown agents and commands, one line each. Most notes concern files of other
-   * programs.
+   * Notes about Markdown agents and commands that are ignored or have unused fields, one line each. Most notes concern
+   * files of other programs.
    */
   notes: { file: string; text: string }[]
   /**

@@ -103,8 +103,8 @@ const markName = "swept"
 
 /**
  * Removes files of the data directory that exceed the age limit, and then the oldest outputs until all outputs together
- * meet the size limit. Keeps the outputs of sessions that are in use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a
- * file cannot be removed.
+ * meet the size limit. Keeps the outputs of sessions that are in use. Does nothing if any process has removed old files
+ * within the last day. Creates no directory. Rejects if a file cannot be removed.
  */
 async function removeOldFiles(
   { dataDirectory, retention: { days, megabytes }, outputDays = days, contents }: HousekeepingOptions,

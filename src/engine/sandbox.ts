@@ -26,7 +26,9 @@ export interface CommandSandbox {
   close(): Promise<void>
 }
 
-/** Opens the sandbox that the options describe. Starts nothing before the first command. */
+/**
+ * Opens the sandbox that the options describe. Starts nothing before the first command or the first call of `state`.
+ */
 export function openCommandSandbox(
   {
     sandbox: mode = "auto",

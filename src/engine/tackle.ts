@@ -78,7 +78,8 @@ export interface Sessions {
   /**
    * Lists the sessions of this worktree, newest first. `everywhere` lists the sessions of all worktrees. Sessions of
    * subagents are listed only if `parentID` names their parent session. `search` lists only the sessions that contain
-   * all its words, with a `match`: see `Store.search`. A blank `search` has no effect.
+   * all its words, with a `match`: see `Store.search`. A blank `search` has no effect. Lists at most `limit` (default:
+   * 100) sessions.
    */
   list(options?: {
     everywhere?: boolean
@@ -110,8 +111,8 @@ export interface Sessions {
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /**
    * Deletes old sessions of this worktree, or of all worktrees with `everywhere`. With `dryRun`, deletes nothing.
-   * Returns the selected sessions, and the sessions that are kept because they are in use. Throws `UsageError` if no
-   * criterion is given.
+   * Returns the sessions that were deleted or, with `dryRun`, would be deleted, and the sessions that are kept because
+   * they are in use. Throws `UsageError` if no criterion is given.
    */
   prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
   /** Runs `SessionHandle.compact` on a session. Returns undefined if the session does not exist. */

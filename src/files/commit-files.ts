@@ -29,8 +29,8 @@ export interface FileStep {
 }
 
 /**
- * Thrown if some files could be neither changed nor restored. The message lists these files and the backups of their
- * old content.
+ * Thrown if a change failed and some files could not be restored. The message lists these files and the backups of
+ * their old content.
  */
 export class RollbackError extends TackleError {
   constructor(message: string, cause: unknown) {
@@ -40,12 +40,13 @@ export class RollbackError extends TackleError {
 
 /**
  * Makes all changes or no changes. First writes and syncs all new content to temporary files, so that a full disk is
- * detected early. Then renames these files, and deletes files last. If a change fails, restores the files that have
- * already changed, with the same content, mode, times and inodes, and removes new directories. On a file system without
- * hard links, a restored file is a copy. A file may replace a directory that contains only files that the same change
- * deletes, and a directory may replace a deleted file. Links that are inserted during the change have no effect.
- * Returns the stamps of the written files by path. Throws `MovedPathError` if a path now leads elsewhere, the system
- * error if a change fails, the errors of the checks, and {@link RollbackError} if restoring fails.
+ * detected early. Then renames these files, and deletes files last, except files that make room for new ones. If a
+ * change fails, restores the files that have already changed, with the same content, mode, times and inodes, and
+ * removes new directories. On a file system without hard links, a restored file is a copy. A file may replace a
+ * directory that contains only files that the same change deletes, and a directory may replace a deleted file. Links
+ * that are inserted during the change have no effect. Returns the stamps of the written files by path. Throws
+ * `MovedPathError` if a path now leads elsewhere, the system error if a change fails, the errors of the checks, and
+ * {@link RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],

@@ -95,7 +95,7 @@ export async function notFound(path: string, kind: "File" | "Path"): Promise<Pat
 /**
  * Returns up to three names similar to `wanted`, most similar first. Two names are similar if they differ only in case
  * or Unicode form, if one contains the other, or if a few edits turn one into the other (at most a third of the length,
- * and at most 3).
+ * rounded up, and at most 3).
  */
 function nearNames(wanted: string, names: readonly string[]): string[] {
   const goal = folded(wanted)

@@ -173,8 +173,9 @@ function directoriesTo(path: string, worktree: string): string[] {
 }
 
 /**
- * Returns denied paths in directories that are not denied, and allowed paths in denied directories. A directory
- * counts as denied if a new file in it would be denied.
+ * Returns denied paths in directories that are not denied, and allowed paths in denied directories. A directory counts
+ * as denied if a new file in it would be denied. If a rule denies only the directory itself, its contents are not
+ * examined.
  */
 function deniedPaths(
   listings: Listings,

@@ -231,7 +231,7 @@ async function checkTools(workspace: Workspace): Promise<Outcome> {
   })
 }
 
-/** Lists the plugins in use, and the plugins that cannot be loaded or are not trusted. */
+/** Lists the plugins in use. If any plugins cannot be loaded or are not trusted, lists only these plugins. */
 async function checkPlugins(workspace: Workspace): Promise<Outcome> {
   const found = [...workspace.config.plugins.map(({ spec }) => spec), ...pluginFiles(workspace)]
   if (found.length === 0) return { detail: "none" }

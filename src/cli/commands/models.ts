@@ -108,7 +108,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   // The check counts the pieces in which the server streams arguments.
   const shared = { credentials, environment, fetch: httpFetch, keepEvents: true }
   try {
-    // Throws if the config does not contain the model.
+    // Throws if the model is unknown.
     await createModels({ ...shared, config }).get(ref)
     const model = await createModels({ ...shared, config: withoutPolicy(config, ref) }).get(ref)
     const language = await model.language()

@@ -52,10 +52,10 @@ const exitProcess = process.exit.bind(process)
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
- * Runs work that can be interrupted, and settles like the work. The first signal aborts the `AbortSignal` of `work` instead of
- * ending the process, so that the work can end everything it started. A second signal ends the process immediately. If
- * third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a function `interrupt`
- * that has the same effect as a signal and accepts an optional reason.
+ * Runs work that can be interrupted, and settles like the work. The first signal aborts the `AbortSignal` of `work`
+ * instead of ending the process, so that the work can end everything it started. A second signal ends the process
+ * immediately. If third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a
+ * function `interrupt` that has the same effect as a signal and accepts an optional reason.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,

@@ -44,7 +44,8 @@ export async function question<T>(
 }
 
 /**
- * Asks for an API key without showing it. Returns undefined for Escape. Throws `AbortedError` if the user presses Ctrl-C.
+ * Asks for an API key without showing it. Returns undefined for Escape. Throws `AbortedError` if the user presses
+ * Ctrl-C.
  */
 export async function askForKey(message: string): Promise<string | undefined> {
   const key = await question(({ password }, signal) =>

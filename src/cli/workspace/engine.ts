@@ -270,8 +270,9 @@ export function reportProblem(workspace: Workspace, message: string, error: unkn
 }
 
 /**
- * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Does not
- * log texts, commands or file contents, because this data may contain secrets and is already stored in the session.
+ * Returns a subscriber that logs the start and end of runs, steps, calls, requests and their answers, retries and
+ * errors, with times and sizes. Does not log texts, commands or file contents, because this data may contain secrets
+ * and is already stored in the session.
  */
 function eventLogger(log: Log): (event: TackleEvent) => void {
   return (event) => {

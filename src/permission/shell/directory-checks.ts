@@ -57,8 +57,8 @@ export async function directoryChecks(context: CommandContext): Promise<Check[]>
     if (kind === "file") continue
     const found =
       kind === undefined ? undefined : await filesNeedingPermission(...throughLinks(root, reading, scope))
-    // If a program that reads whole directories finds too many entries, the command asks if a rule denies part of the
-    // directory. For other programs, only the rules for the command apply.
+    // For a missing directory, and for a directory that is read as a whole but has too many entries, the command asks
+    // if a rule denies part of the directory. Otherwise, only the rules for the command apply.
     if (!found && (readsAll || kind === undefined)) checks.push(...possibleFilesBelow(root, scope, policy))
     checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, scope)))
   }

@@ -63,7 +63,8 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 
 /**
  * Returns true if the configuration of the user or the system sets a directory for hooks, which run in every
- * repository. Follows included files. Also returns true if a file cannot be read.
+ * repository. Follows included files. Also returns true if a file cannot be read or if the includes are nested too
+ * deeply.
  */
 export function userHooks(): boolean {
   const home = homeDirectory()
@@ -404,9 +405,9 @@ function readOffset(bytes: Buffer, from: number): { value: number; next: number 
 
 /**
  * Returns variables that stop git from running programs that the configuration of a repository names: file system
- * monitors, hooks, external diffs, signing programs, pagers, editors, prompts and transports. These variables also
- * disable configuration outside the repository, optional locks and submodules. Filter and text conversion drivers have
- * arbitrary names and cannot be disabled here: see `repositoryProblem`.
+ * monitors, hooks, signing programs, pagers, editors, prompts and transports. These variables also disable
+ * configuration outside the repository, optional locks and submodules. They do not disable external diff programs,
+ * filters and text conversion drivers: see {@link repositoryProblem}.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {

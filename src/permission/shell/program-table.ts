@@ -51,10 +51,7 @@ export const usuallyExact: ReadonlySet<string> = new Set(
   ),
 )
 
-/**
- * Returns true for a program that builds, tests or installs the project. Such a program may run the project's code
- * anyway.
- */
+/** Returns true for a program that builds, tests or installs the project. Such a program can run the project's code. */
 export function isBuildTool(name: string): boolean {
   return buildToolNames.has(name)
 }

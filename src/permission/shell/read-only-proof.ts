@@ -353,9 +353,9 @@ export interface KnownPrograms {
 
 /**
  * Checks whether the text consists of git and of commands that are proved to only read, such as
- * `git add -A && git commit -m …`. Excludes git subcommands whose arguments can run programs, commands that set options
- * or variables, and git in a repository whose hooks or configuration run programs. `directory` is the initial working
- * directory.
+ * `git add -A && git commit -m …`. Excludes git subcommands whose arguments can run programs, git with options or
+ * assignments before its subcommand, and git in a repository whose hooks or configuration run programs. `directory` is
+ * the initial working directory.
  */
 export async function knownPrograms(text: string, directory: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)
