@@ -82,7 +82,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   for (const { name, source } of agents)
     printLine(`  ${wholeName(name)}${source ? ` (${wholeName(`${source.file}:${source.line}`)})` : ""}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
-  printLine("\nRules (the last match decides):")
+  printLine("\nRules (the last match decides, but your own deny rules are final):")
   for (const rule of [
     ...rules.defaults,
     ...permission.user,

@@ -140,7 +140,8 @@ async function changeInputs(
     for (const input of changed) {
       const index = pending.findIndex(({ id }) => id === input.id)
       if (index >= 0) printInput(input, index + 1)
-      else printLine(`Withdrew ${input.id}.`)
+      else
+        printLine(input.state === "withdrawn" ? `Withdrew ${input.id}.` : `${input.id} has been delivered.`)
     }
     const isReady = changed.some(({ state, held, paused }) => state === "pending" && !held && !paused)
     if (isReady && !(await otherProcess(tackle, sessionID)))

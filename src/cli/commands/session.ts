@@ -327,7 +327,8 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     if (flags.format === "json") return printJson({ dryRun, deleted, held })
     for (const { id, title, time } of deleted)
       printLine(`${id}  ${localMinute(time.updated)}  ${oneLine(title || "(no prompt yet)", 60)}`)
-    for (const { id } of held) printLine(`${id} was not deleted, because a run is using it.`)
+    for (const { id } of held)
+      printLine(`${id} ${dryRun ? "would not be" : "was not"} deleted, because a run is using it.`)
     printLine(`${dryRun ? "Would delete" : "Deleted"} ${counted(deleted.length, "session")}.`)
   })
 }

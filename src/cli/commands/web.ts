@@ -45,7 +45,9 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
     )
   if (!response.ok)
     throw new UsageError(
-      `${origin} refused the login with status ${response.status}. Pass the server's token file with --token-file.`,
+      [401, 403].includes(response.status)
+        ? `${origin} does not accept the token. Pass the server's token file with --token-file.`
+        : `${origin} responded with status ${response.status}. Check that the URL is the URL of a Tackle server.`,
     )
   const { ticket } = (await response.json()) as { ticket: string }
   return `${origin}/#ticket=${ticket}`

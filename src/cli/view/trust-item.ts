@@ -102,7 +102,9 @@ function describeDependencies({ covered, beyond }: NonNullable<ShownItem["depend
       : [` with ${counted(covered, "package")} that it depends on, in the versions that are installed now`]),
     ...(beyond.length === 0
       ? []
-      : [` not covered by trust, because they are too large: ${beyond.map(wholeName).join(", ")}`]),
+      : [
+          ` not covered by trust, because the dependencies exceed the size limit: ${beyond.map(wholeName).join(", ")}`,
+        ]),
   ]
 }
 
