@@ -191,7 +191,7 @@ export interface SessionHandle {
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
    * Stops the run of this engine, if any. Resolves when the run has ended. After that, this engine delivers no inputs
-   * until the next `send` or `prompt`.
+   * until the next `send`, `prompt` or `inputs.resume`, or until a held input is released.
    */
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */

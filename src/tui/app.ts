@@ -75,7 +75,8 @@ export interface App {
 const leaveMs = 1_500
 
 /**
- * Time in milliseconds between a change of the session and the next frame. Limits drawing to 30 frames per second.
+ * Maximum time in milliseconds between a change of the session and the next frame. Limits the frames for changes to 30
+ * per second.
  */
 const frameMs = 33
 
