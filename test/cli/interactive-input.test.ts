@@ -316,7 +316,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await until("the list is closed", async () => !(await terminal.screen()).includes("type to filter"))
     expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).not.toContain("the second")
     await send("/model test/other")
-    await terminal.sees("test/other does not exist")
+    await terminal.sees("test/other is unknown")
     await terminal.press("C-u")
     await send("/model")
     await terminal.sees("❯ test/m ✓")
