@@ -92,7 +92,7 @@ export function createSharedLocks(directory: string, onProblem: (error: unknown)
         if (performance.now() > deadline) {
           database.close()
           throw new TackleError(
-            "Another Tackle process has been changing this file for a minute. Nothing was changed. Try again later.",
+            "Another Tackle process has been changing one of the affected files for a minute. Nothing was changed. Try again later.",
             { code: "file.locked", recoverable: true, cause: error },
           )
         }

@@ -292,7 +292,7 @@ export function createApp(options: AppOptions): App {
     }
     leaveBy = now + leaveMs
     if (!input.clear() && state?.isRunning) interrupt()
-    notify("Press Ctrl+C again to leave.")
+    notify(`Press ${keys.label("clear")} again to leave.`)
   }
 
   function redraw(): void {
@@ -413,11 +413,21 @@ export function createApp(options: AppOptions): App {
     return [...welcome, ...conversation.render(width)]
   }
 
+  /** Returns the key of an action and its effect, such as `esc interrupts`. The list is empty if the action has no key. */
+  function keyHint(action: Parameters<Keys["label"]>[0], effect: string): string[] {
+    const key = keys.label(action).toLowerCase()
+    return key === "" ? [] : [`${key} ${effect}`]
+  }
+
   function renderActivity(width: number): string[] {
     if (state?.error && !state.isRunning && state.error.message !== lastMessageError())
       return [...wrap(theme.error(`✗ ${visible(state.error.message)}`), width)]
     if (state?.isRunning && !cards.active) {
-      const text = `working · ${durationText(Date.now() - startedAt)} · esc interrupts`
+      const text = [
+        "working",
+        durationText(Date.now() - startedAt),
+        ...keyHint("interrupt", "interrupts"),
+      ].join(" · ")
       return [clip(`${theme.accent("●")} ${theme.dim(text)}`, width)]
     }
     const { lastRun } = state ?? {}
@@ -456,9 +466,9 @@ export function createApp(options: AppOptions): App {
       agent: state?.session.agent ?? defaults.agent ?? "build",
       model: model ? `${model.providerID}/${model.modelID}` : defaults.model,
       hint: input.isShellRunning
-        ? "esc stops the command"
+        ? keyHint("interrupt", "stops the command").join()
         : state?.isRunning
-          ? "enter steers · tab queues"
+          ? ["enter steers", ...keyHint("queue", "queues")].join(" · ")
           : "",
     }
     return [statusLine.render(state, facts, width)]

@@ -225,7 +225,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     else if (session) {
       escapedAt = Date.now()
       if (state?.isRunning) attempt(session.interrupt())
-      else if (editor.isEmpty) notify("Press Esc again to rewind to an earlier prompt.")
+      else if (editor.isEmpty)
+        notify(`Press ${keys.label("interrupt")} again to rewind to an earlier prompt.`)
     }
     return true
   }

@@ -18,10 +18,13 @@ import { realPath } from "./paths.ts"
  */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
-    super(`${path} no longer leads to the file for which permission was granted. Nothing was changed.`, {
-      code: "path.moved",
-      recoverable: true,
-    })
+    super(
+      `${path} no longer leads to the file for which permission was granted. Nothing was changed. Check the path, then try again.`,
+      {
+        code: "path.moved",
+        recoverable: true,
+      },
+    )
   }
 }
 

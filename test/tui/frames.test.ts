@@ -1,9 +1,10 @@
 import { visibleWidth } from "@earendil-works/pi-tui"
-import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import type { SessionApi, TackleApi } from "../../src/client/api.ts"
 import type { TackleEvent } from "../../src/event/events.ts"
 import type { Message } from "../../src/schema/message.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { createApp } from "../../src/tui/app.ts"
 import { loadHighlighter } from "../../src/tui/code.ts"
 import { loadKeys } from "../../src/tui/keys.ts"
@@ -29,7 +30,7 @@ const answer: Message = {
 }
 
 /** Shows a session whose events the test sends. */
-async function showSession(terminal: FakeTerminal) {
+async function showSession(terminal: FakeTerminal, keysPath = "/nowhere/keybindings.json") {
   let wake = Promise.withResolvers<SessionEvent>()
   let status = "idle"
   async function* events({ signal }: { signal?: AbortSignal } = {}): AsyncIterableIterator<SessionEvent> {
@@ -56,7 +57,7 @@ async function showSession(terminal: FakeTerminal) {
     project: async () => ({ sandbox: { works: false, reason: "" } }),
   } as unknown as TackleApi
   const screen = createScreen(terminal, { fullscreen: false })
-  const { keys } = await loadKeys("/nowhere/keybindings.json")
+  const { keys } = await loadKeys(keysPath)
   const app = createApp({
     ...{ api, screen, theme, keys, env: {}, session: handle, defaults: {}, welcome: ["Tackle"] },
     status: { directory: "/w" },
@@ -116,6 +117,20 @@ test("a stream of 1,000 updates clears nothing, stays in frames, and fits the sc
   for (const line of written.split(/\r\n|\x1b\[2K|\x1b\[\?2026[hl]/))
     expect(visibleWidth(line.replaceAll("\r", ""))).toBeLessThanOrEqual(100)
   expect(written.length).toBeLessThan(1_000_000)
+  shown.app.close()
+})
+
+test("the hints name the keys of the keybindings file", async () => {
+  const directory = await temporaryProject({ "keys.json": '{ "interrupt": "ctrl+x", "queue": [] }' })
+  onTestFinished(() => directory.remove())
+  onTestFinished(async () => void (await loadKeys("/nowhere/keybindings.json")))
+  const terminal = fakeTerminal()
+  const shown = await showSession(terminal, directory.path("keys.json"))
+  await shown.send({ type: "message.created", message: aMessage("msg_1", "ses_1") })
+  const written = terminal.writes.join("")
+  expect(written).toContain("ctrl+x interrupts")
+  expect(written).toContain("enter steers")
+  expect(written).not.toContain("queues")
   shown.app.close()
 })
 
