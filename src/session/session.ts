@@ -199,12 +199,26 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       return await runPrompt(conversation, { ...prompt, said })
     } catch (error) {
-      // A worker continues the run when the database can be reached again.
-      if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
+      passOnIfUnreachable(error)
       // Holds an input whose run cannot start, so that the engine does not retry it repeatedly.
       await inputs
         .release(prompt.signal.aborted || isPassedOn ? undefined : errorMessage(error))
         .catch(() => {})
+      throw error
+    }
+  }
+
+  /** Lets a worker continue the run when the database can be reached again, if this was the reason of the error. */
+  function passOnIfUnreachable(error: unknown): void {
+    if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
+  }
+
+  /** Stores the answer and ends the lease, and the job of a worker with them. */
+  async function release(): Promise<void> {
+    try {
+      await recorder.release(await endJob?.())
+    } catch (error) {
+      passOnIfUnreachable(error)
       throw error
     }
   }
@@ -327,7 +341,6 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       const { settle } = conversation
       const passesOn = () => isPassedOn
-      const release = async () => recorder.release(await endJob?.())
       return await withLease({ store, sessionID, holder, limit, settle, passesOn, release }, (lease) => {
         conversation.lease = lease
         engine.leases.set(sessionID, lease)

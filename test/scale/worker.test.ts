@@ -84,6 +84,25 @@ test("a worker continues a run that ended because the database could not be reac
   expect(problems).toEqual([])
 })
 
+test("a worker continues a run whose answer could not be stored with the end of its lease", async () => {
+  let isDown = false
+  const { prompt, answers, problems } = await startScripted((store) => ({
+    // As in PostgreSQL, the answer waits for the end of the lease.
+    noteMs: 1000,
+    async commit(changes, options) {
+      if (options?.releases && !isDown) {
+        isDown = true
+        throw new StoreUnreachableError("The server does not answer.", undefined)
+      }
+      return store.commit(changes, options)
+    },
+  }))
+  await prompt("go")
+  await expect.poll(answers).toBe(1)
+  expect(isDown).toBe(true)
+  expect(problems).toEqual([])
+})
+
 test("a worker waits for its own run of a session before it starts the next one", async () => {
   let isReplaced = false
   const place = await startScripted(
