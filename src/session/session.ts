@@ -348,6 +348,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
         const unwatch = store.watchControl((change) => {
           if (!change || (change.sessionID === sessionID && change.what === "lease")) void stopIfAsked(lease)
         })
+        if (lease.isReserved) void stopIfAsked(lease)
         return work().finally(unwatch)
       })
     } finally {

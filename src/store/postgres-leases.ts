@@ -145,7 +145,7 @@ export function createPostgresLeases(
       throw new StoreError("Another process has leased a session.")
     return () =>
       takings.map(({ session, holder }, index) => {
-        const lease = hold(session.id, holder, Number(taken[index]?.taken))
+        const lease = { ...hold(session.id, holder, Number(taken[index]?.taken)), isReserved: true }
         reserved.set(session.id, lease)
         const end = async () => {
           if (reserved.get(session.id) !== lease) return

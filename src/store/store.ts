@@ -181,6 +181,8 @@ export interface Lease {
    * long as the process.
    */
   isCurrent?(): boolean
+  /** True if {@link Store.reserve} took the lease. Its holder may have been asked to stop before the run started. */
+  isReserved?: boolean
 }
 
 /** A session whose worker no longer renews its lease. */

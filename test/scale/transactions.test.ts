@@ -3,13 +3,14 @@ import { expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { openPgBossDispatcher } from "../../src/scale/pg-boss.ts"
 import { startWorker } from "../../src/scale/worker.ts"
+import { createRunSlots, type RunSlots } from "../../src/session/run-slots.ts"
 import { migratePostgres, openPostgresStore } from "../../src/store/postgres.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { describePostgres, startPostgres } from "../postgres.ts"
 
 /** Starts an engine that accepts inputs, and a worker with its own store, on a new server. */
-async function startCluster(disposer: AsyncDisposableStack) {
+async function startCluster(disposer: AsyncDisposableStack, runSlots?: RunSlots) {
   const postgres = await startPostgres()
   disposer.defer(() => postgres.stop())
   await migratePostgres(postgres.url())
@@ -48,7 +49,10 @@ async function startCluster(disposer: AsyncDisposableStack) {
   const worker = await startWorker({
     ...{ store, dispatcher: await openQueue(), roots: [project.directory], concurrency: 4, onProblem },
     openEngine: () =>
-      createTackle({ ...options, store, dataDirectory: project.path(".worker"), isWorker: true }),
+      createTackle({
+        ...{ ...options, store, dataDirectory: project.path(".worker"), isWorker: true },
+        runSlots,
+      }),
   })
   disposer.defer(() => worker.close())
   const client = new pg.Client(postgres.url())
@@ -74,6 +78,27 @@ describePostgres("a worker", () => {
     // Renewals of leases and jobs are transactions, too. The first turn opens the engine.
     expect(Math.min(...counts)).toBeLessThanOrEqual(8)
     expect(await project.read("effects.txt")).toBe("x\n".repeat(6))
+    expect(problems).toEqual([])
+  })
+
+  test("is stopped by an interrupt that comes after it took a job and before the run starts", async () => {
+    await using disposer = new AsyncDisposableStack()
+    const slots = createRunSlots(1)
+    const { server, project, problems, client } = await startCluster(disposer, slots)
+    const session = await server.sessions.create()
+    await session.send("open the engine")
+    await session.wait()
+    const free = await slots.acquire(undefined, new AbortController().signal)
+    await session.send("stop this")
+    const isLeased = async () => (await client.query("SELECT FROM tackle.leases")).rowCount === 1
+    await expect.poll(isLeased, { timeout: 10_000 }).toBe(true)
+    const interrupted = session.interrupt({ clear: true })
+    const isAsked = async () =>
+      (await client.query("SELECT FROM tackle.leases WHERE stop_epoch = epoch")).rowCount === 1
+    await expect.poll(isAsked, { timeout: 10_000 }).toBe(true)
+    free()
+    await interrupted
+    expect(await project.read("effects.txt")).toBe("x\n")
     expect(problems).toEqual([])
   })
 })
