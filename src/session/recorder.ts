@@ -94,6 +94,8 @@ export function createRecorder({
   const deltas = createDeltas(flush, mask, store.noteMs)
   /** Parts that are being streamed, with the text announced so far. */
   const streaming = new Map<string, Part>()
+  /** Streamed text that was not announced, because the lease may have expired. */
+  let unsent: EventInput[] = []
 
   function note(entries: readonly Entry[]): void {
     // Earlier deltas are announced before this change, and later deltas after it.
@@ -181,7 +183,11 @@ export function createRecorder({
     const isCurrent = step.lease?.isCurrent?.() ?? true
     try {
       for (const { change, event } of step.entries) {
-        if (!change && !isCurrent) continue
+        if (!change && !isCurrent) {
+          unsent.push(event)
+          continue
+        }
+        if (!change) for (const earlier of unsent.splice(0)) watchStreaming(bus.publish(earlier))
         const seq = change && sequences.get(change)
         watchStreaming(bus.publish(seq === undefined ? event : { ...event, seq }))
       }
@@ -192,6 +198,11 @@ export function createRecorder({
   }
 
   function watchStreaming(event: TackleEvent): void {
+    if (event.type === "part.updated" || event.type === "part.removed") {
+      // The new state of the part contains this text.
+      const id = event.type === "part.updated" ? event.part.id : event.partID
+      unsent = unsent.filter((delta) => delta.type !== "part.delta" || delta.partID !== id)
+    }
     if (event.type === "part.updated") {
       if (isStreaming(event.part)) streaming.set(event.part.id, event.part)
       else streaming.delete(event.part.id)
@@ -226,7 +237,10 @@ export function createRecorder({
     todos: (todos) => commit([entryOf({ kind: "todos", sessionID, todos })]),
     delta: deltas.add,
     streaming: () => ((lease()?.isCurrent?.() ?? true) ? [...streaming.values()] : []),
-    stopStreaming: () => streaming.clear(),
+    stopStreaming() {
+      streaming.clear()
+      unsent = []
+    },
     announced: async () => committing,
   }
 }

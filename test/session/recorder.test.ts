@@ -4,13 +4,13 @@ import { createBus } from "../../src/event/bus.ts"
 import type { TextPart } from "../../src/schema/part.ts"
 import { createRecorder } from "../../src/session/recorder.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import { type Change, type CommitOptions, StoreError } from "../../src/store/store.ts"
+import { type Change, type CommitOptions, type Lease, StoreError } from "../../src/store/store.ts"
 
 const sessionID = "ses_1"
 const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })
 
 /** A recorder, the ids of each transaction, and its events. */
-function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
+function record(refuse: (changes: readonly Change[]) => boolean = () => false, lease?: Lease) {
   const memory = createMemoryStore()
   const transactions: string[][] = []
   const announced: string[] = []
@@ -27,7 +27,7 @@ function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
       return changes.map((_, index) => index + 1)
     },
   }
-  return { recorder: createRecorder({ sessionID, store, bus }), transactions, announced }
+  return { recorder: createRecorder({ sessionID, store, bus, lease: () => lease }), transactions, announced }
 }
 
 const turnOfLoop = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
@@ -71,6 +71,32 @@ test("announces streamed text even if nothing else happens", async () => {
   await expect.poll(() => announced).toEqual(["a+xy"])
   recorder.delta("a", "text", "z")
   await expect.poll(() => announced).toEqual(["a+xy", "a+z"])
+})
+
+test("keeps streamed text while the lease may have expired, until it is renewed or the part is complete", async () => {
+  let isCurrent = true
+  const holder = { id: "eng_1", pid: 1, host: "a" }
+  const lease: Lease = { sessionID, holder, epoch: 1, isCurrent: () => isCurrent }
+  const { recorder, announced } = record(() => false, lease)
+  const streamed = async (id: string, text: string) => {
+    recorder.delta(id, "text", text)
+    await recorder.write({})
+  }
+  await streamed("a", "1")
+  isCurrent = false
+  await streamed("a", "2")
+  await streamed("b", "1")
+  expect(announced).toEqual(["a+1"])
+  await recorder.write({ parts: [part("b", "1")] })
+  isCurrent = true
+  await streamed("a", "3")
+  expect(announced).toEqual(["a+1", "b", "a+2", "a+3"])
+  isCurrent = false
+  await streamed("a", "4")
+  recorder.stopStreaming()
+  isCurrent = true
+  await streamed("c", "1")
+  expect(announced).toEqual(["a+1", "b", "a+2", "a+3", "c+1"])
 })
 
 test("commits parallel writes in one transaction", async () => {
