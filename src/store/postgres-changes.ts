@@ -27,8 +27,11 @@ export interface PostgresWriter {
   takeLeasesIn(query: Query, takings: readonly TakingWithChanges[]): Promise<TakenLease[]>
   /** Stores the content of a file and the time of its last use, in a transaction with the changes that wait. */
   putContent(content: StoredContent): Promise<void>
-  /** Stores the content in the transaction of the next write, or after a pause without writes. Does not report errors. */
-  noteContent(content: StoredContent): void
+  /**
+   * Stores the content in the transaction of the next write, or after a pause without writes, and does not report
+   * errors. If many contents are waiting, stores them and this content like `putContent`.
+   */
+  noteContent(content: StoredContent): Promise<void>
   /**
    * Runs `work` after all earlier calls for the session. Later reads of the session wait for `work`, but later writes
    * do not.
@@ -137,6 +140,9 @@ const sharedMs = 15
  * record that it may have effects.
  */
 export const noteMs = 20
+
+/** Maximum size in bytes of the contents that wait for a write. Limits the memory and the size of a statement. */
+const maxNotedBytes = 4 * 1024 * 1024
 
 /** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
 export function createPostgresWriter(
@@ -342,7 +348,12 @@ export function createPostgresWriter(
     async putContent(content) {
       await join([], { content })
     },
-    noteContent(content) {
+    async noteContent(content) {
+      const waiting = noted.reduce((total, { bytes }) => total + bytes.length, 0)
+      if (waiting + content.bytes.length > maxNotedBytes) {
+        await join([], { content })
+        return
+      }
       noted.push(content)
       clearTimeout(noting)
       noting = setTimeout(flushNoted, noteMs).unref()

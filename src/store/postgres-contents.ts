@@ -17,7 +17,7 @@ export function createPostgresContents(
 ): ContentStore {
   async function storeWith(
     bytes: Uint8Array,
-    write: (content: { hash: string; bytes: Uint8Array }) => Promise<void> | void,
+    write: (content: { hash: string; bytes: Uint8Array }) => Promise<void>,
   ): Promise<string | undefined> {
     if (bytes.length > fileBytes) return undefined
     const hash = hashOf(bytes)

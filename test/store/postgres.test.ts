@@ -136,6 +136,20 @@ describePostgres("PostgreSQL", () => {
     await store.close()
   })
 
+  test("keeps at most 4 MB of noted contents in memory", async () => {
+    const schema = await newSchema()
+    const store = await open(schema)
+    const fileBytes = 1024 * 1024
+    const contents = store.contents?.({ fileBytes, totalBytes: 1e9, days: 1 })
+    const hashes = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => contents?.note?.(new Uint8Array(fileBytes).fill(index))),
+    )
+    const [stored] = await execute(`SELECT count(*)::int AS count FROM ${schema}.contents`)
+    expect(stored?.count).toBeGreaterThanOrEqual(36)
+    for (const hash of hashes) expect((await contents?.get(hash ?? ""))?.length).toBe(fileBytes)
+    await store.close()
+  })
+
   test("delivers texts to receivers that were added while the store connected", async () => {
     const schema = await newSchema()
     const store = await open(schema)
