@@ -27,7 +27,8 @@ export interface ClientOptions {
   fetch?: typeof fetch
   /**
    * Time in milliseconds for which the client repeats a request if the server does not respond. Only requests that are
-   * safe to repeat are sent again. Default: 30,000. Event streams reconnect without a time limit.
+   * safe to repeat are sent again. In Node, the time starts again if a connection breaks after at least one second.
+   * Default: 30,000. Event streams reconnect without a time limit.
    */
   retryMs?: number
   /**

@@ -7,7 +7,10 @@ export interface ConnectionOptions {
   /** Bearer token. Undefined for a web page that is logged in with a cookie. */
   token?: string | undefined
   fetch?: typeof fetch | undefined
-  /** Time in milliseconds during which failed requests are repeated, if they are safe to repeat. */
+  /**
+   * Time in milliseconds during which failed requests are repeated, if they are safe to repeat. Starts again after a
+   * connection that a server held.
+   */
   retryMs: number
 }
 
@@ -149,12 +152,17 @@ export function createConnection(options: ConnectionOptions): Connection {
     const isRepeatable = wanted.isRepeatable ?? method === "GET"
     const answerMs = wanted.answerMs ?? (isRepeatable ? defaultAnswerMs : undefined)
     if (!wanted.isFirst) await streamsOpened()
-    const deadline = Date.now() + retryMs
+    let deadline = Date.now() + retryMs
     for (let count = 1; ; count += 1) {
+      const started = Date.now()
       try {
         return await attemptJson<T>({ ...wanted, ...(answerMs !== undefined && { answerMs }) })
       } catch (error) {
         if (signal?.aborted || !(error instanceof ClientError) || !canRetry(error, isRepeatable)) throw error
+        if (wasHeld(error, Date.now() - started)) {
+          deadline = Date.now() + retryMs
+          count = 1
+        }
         const delay = retryDelay(count)
         if (Date.now() + delay > deadline) throw error
         await pause(delay, signal)
@@ -176,6 +184,18 @@ export function createConnection(options: ConnectionOptions): Connection {
       opening.add(settled)
     },
   }
+}
+
+/** Time in milliseconds after which a connection that breaks shows that the server was available. */
+const heldMs = 1_000
+
+/**
+ * Returns true if a server held the connection for a while before it broke, as in a long poll. `ms` is the duration of
+ * the request. Only Node reports the cause.
+ */
+function wasHeld({ cause }: ClientError, ms: number): boolean {
+  const { code } = Object(Object(cause).cause) as { code?: unknown }
+  return ms >= heldMs && (code === "ECONNRESET" || code === "UND_ERR_SOCKET")
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type ReplySource,
 } from "../schema/permission.ts"
 import type { RequestAnswer, WaitingRequest } from "../schema/request.ts"
-import { errorMessage, UsageError } from "../util/errors.ts"
+import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
@@ -131,10 +131,16 @@ export function createPendingRequests({
       apply(requestID, { reply, source })
       return
     }
+    const grants = offeredGrants(reply, entry)
+    if (!grants) {
+      apply(requestID, { reply: { reply: "reject" }, source })
+      return
+    }
     try {
-      await save(requestID, grantsOf(reply, entry.request, entry.worktree))
-    } catch (error) {
-      apply(requestID, { reply: { reply: "reject", message: errorMessage(error) }, source })
+      await save(requestID, grants)
+    } catch {
+      // The user allowed this request. Only the permission for later requests could not be stored.
+      apply(requestID, { reply: { reply: "once" }, source })
       return
     }
     apply(requestID, { reply, source })
@@ -217,6 +223,18 @@ export function partsOf({
   also = [],
 }: Pick<PermissionRequest, "also"> & PermissionPart): PermissionPart[] {
   return [{ permission, patterns, always }, ...also]
+}
+
+/** Like {@link grantsOf}, but returns undefined if the reply is not allowed. */
+function offeredGrants(
+  reply: Extract<PermissionReply, { reply: "always" }>,
+  { request, worktree }: Entry,
+): Grant[] | undefined {
+  try {
+    return grantsOf(reply, request, worktree)
+  } catch {
+    return undefined
+  }
 }
 
 /**

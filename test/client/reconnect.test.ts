@@ -1,3 +1,5 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createClient } from "../../src/client/client.ts"
 import { ClientError } from "../../src/client/errors.ts"
@@ -214,6 +216,24 @@ describe("a request", () => {
     const error = await hasty.sessions.get(session.id).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ClientError)
     expect(error).toMatchObject({ code: "client.unreachable", message: expect.stringContaining(proxy.url) })
+  })
+
+  test("is repeated without a limit while the server accepts it and its connection breaks later", async () => {
+    let broken = 0
+    const server = createServer((incoming, outgoing) => {
+      if (broken === 2) outgoing.setHeader("content-type", "application/json").end('{"items":[]}')
+      else
+        setTimeout(() => {
+          broken += 1
+          incoming.socket.destroy()
+        }, 1_200)
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const client = createClient({ url: `http://127.0.0.1:${port}`, token: "x", retryMs: 1_000 })
+    expect(await client.sessions.list()).toEqual([])
+    expect(broken).toBe(2)
   })
 
   test("that cannot be repeated fails if the connection breaks", async () => {
