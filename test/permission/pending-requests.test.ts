@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import { createPendingRequests } from "../../src/permission/pending-requests.ts"
-import type { PermissionReply, RequestAnswer } from "../../src/schema/request.ts"
+import type { PermissionReply } from "../../src/schema/permission.ts"
+import type { RequestAnswer } from "../../src/schema/request.ts"
 
 /** Returns the answer to a request that another process answers with "always". */
 async function answeredElsewhere(
