@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs"
+import { fstatSync, writeSync } from "node:fs"
 import { isatty } from "node:tty"
 import { Command, CommanderError, Help } from "commander"
 import { exitCode, reportError, untilSettled } from "./process/exit.ts"
@@ -7,7 +7,8 @@ import { exitCode, reportError, untilSettled } from "./process/exit.ts"
  * Parses the command line and runs the command. Never throws: errors are reported on stderr and set the exit code.
  */
 export async function runProgram(given: readonly string[]): Promise<void> {
-  const args = isInteractive(given) ? ["interactive", ...given] : given
+  const command = defaultCommand(given)
+  const args = command === undefined ? given : [command, ...given]
   const program = await createProgram(args)
   if (args.length === 0) return program.outputHelp()
   try {
@@ -25,14 +26,29 @@ export async function runProgram(given: readonly string[]): Promise<void> {
 }
 
 /**
- * Returns true if the arguments contain no command and the user can type, so that the interactive terminal opens. A
- * single word is a command, which may be misspelled. A prompt contains a space.
+ * Returns the command for arguments that name none: the interactive terminal if the user can type, and otherwise `run`.
+ * A single word is a command, which may be misspelled. A prompt contains a space.
  */
-function isInteractive([first = "", ...others]: readonly string[]): boolean {
-  if (["-h", "--help", "-V", "--version"].includes(first) || (first === "" && others.length > 0)) return false
-  const isCommand = first !== "" && !first.startsWith("-") && !/\s/.test(first)
+function defaultCommand(args: readonly string[]): "interactive" | "run" | undefined {
+  const [first = "", ...others] = args
+  if (["-h", "--help", "-V", "--version"].includes(first) || (first === "" && others.length > 0))
+    return undefined
+  if (first !== "" && !first.startsWith("-") && !/\s/.test(first)) return undefined
   // Does not use `process.stdin` and `process.stdout`, because creating these streams takes several milliseconds.
-  return !isCommand && isatty(0) && isatty(1)
+  if (isatty(0) && isatty(1)) return "interactive"
+  const hasPrompt = args.some((word) => /\s/.test(word)) || hasInput()
+  return hasPrompt && !args.some((word) => Object.hasOwn(commands, word)) ? "run" : undefined
+}
+
+/** Returns true if stdin is a pipe, a socket or a file. False for a terminal and for `/dev/null`. */
+function hasInput(): boolean {
+  try {
+    const input = fstatSync(0)
+    return input.isFIFO() || input.isSocket() || input.isFile()
+  } catch {
+    // Stdin is closed.
+    return false
+  }
 }
 
 interface CommandEntry {

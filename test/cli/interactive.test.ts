@@ -214,6 +214,68 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("[exit 0]")
   })
 
+  test("interrupts the run at the first Ctrl+C and leaves at the second with --plain", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--plain")
+    await terminal.sees("Type a prompt")
+    await terminal.type("please hang")
+    await terminal.sees("› please hang")
+    await until("the model is called", () => machine.server.requests.length === 1)
+    await terminal.press("C-c")
+    await terminal.sees("Press Ctrl+C again to leave.")
+    await terminal.sees(/interrupted/i)
+    await terminal.type("hello there")
+    await terminal.sees("I heard: hello there")
+    await terminal.type("do some work")
+    await terminal.sees("Press a letter or digit.")
+    await terminal.press("C-c")
+    const screen = await terminal.sees(/✗ write made\.txt[\s\S]*interrupted/)
+    expect(screen.match(/^Allow this\?/gm)).toHaveLength(2)
+    expect(screen).not.toContain("[exit")
+    await terminal.type("hello again")
+    await terminal.sees(/I heard: hello again[\s\S]*done/)
+    await terminal.press("C-c")
+    await terminal.sees("Continue this session")
+    await terminal.sees("[exit 0]")
+  })
+
+  test("asks questions as numbered lines with --plain", async () => {
+    const options = [{ label: "Red", description: "warm" }, { label: "Blue" }]
+    const questions = [
+      { question: "Which color?", header: "Color", options },
+      { question: "Which colors?", header: "Colors", options, multiple: true },
+    ]
+    const answers: string[] = []
+    const machine = await createMachine({
+      script: ({ body: { messages } }) => {
+        const last = messages.at(-1)
+        if (last?.role === "user") return { calls: [{ name: "question", arguments: { questions } }] }
+        answers.push(JSON.stringify(last?.content))
+        return { text: "Thank you." }
+      },
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--plain", "ask me")
+    await terminal.sees(/Color: Which color\?\n {2}1 {2}Red \(warm\)\n {2}2 {2}Blue\n {2}3 {2}something else/)
+    await terminal.type("4")
+    await terminal.sees('"4" is not a number from 1 to 3.')
+    await terminal.type("3")
+    await terminal.sees("Color: Which color?\n  1")
+    await terminal.type("Green please")
+    await terminal.sees("Colors: Which colors?")
+    await terminal.type("2, 1")
+    const screen = await terminal.sees("Thank you.")
+    expect(screen).not.toMatch(/[◆│└]/)
+    expect(answers.join()).toMatch(/Green please[\s\S]*Blue[\s\S]*Red/)
+    await terminal.type("ask me")
+    await terminal.sees(/Thank you[\s\S]*An empty line dismisses the question/)
+    await terminal.press("Enter")
+    await terminal.sees(/Thank you[\s\S]*Thank you/)
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
+
   test("asks for a model at the first start, and saves the key and the choice", async () => {
     const requests: string[] = []
     const provider = createServer((request, response) => {

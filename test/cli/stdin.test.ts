@@ -21,6 +21,24 @@ test("reads the message from stdin for - and without a message, and otherwise le
   expect(input.code).toBe(0)
 })
 
+test("runs the prompt on stdin or in the arguments if no command is given and no user can type", async () => {
+  const machine = await createMachine({
+    script: ({ body }) => ({ text: `You said ${JSON.stringify(body.messages.at(-1)?.content)}.` }),
+  })
+  const piped = await machine.run([], { stdin: "from the pipe\n" })
+  expect(piped).toMatchObject({ code: 0, stdout: 'You said "from the pipe".\n' })
+  // The pipe is never closed, so reading it would hang.
+  const given = await machine.run(["two words"], { stdin: { open: true } })
+  expect(given).toMatchObject({ code: 0, stdout: 'You said "two words".\n' })
+  const continued = await machine.run(["-c"], { stdin: "more" })
+  expect(continued).toMatchObject({ code: 0, stdout: 'You said "more".\n' })
+  const nothing = await machine.run([])
+  expect(nothing.stdout).toContain("Usage: tackle")
+  const word = await machine.run(["sesion"], { stdin: "text" })
+  expect(word).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown command") })
+  expect(machine.server.requests).toHaveLength(3)
+})
+
 test("stops the command when the reader closes its output", async () => {
   const machine = await createMachine({
     script: [{ text: "word ".repeat(9_000), pieceSize: 5, pieceDelayMs: 5 }],

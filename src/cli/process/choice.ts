@@ -53,6 +53,7 @@ export async function decide<T>(
 
   function instruction(): string {
     const { typed, named } = decision
+    if (!redraws) return "Press a letter or digit."
     if (typed.length < 2) return oneLine("Press a letter or digit, or ↑ ↓ and Enter.", width() - 2)
     const known = named === undefined ? "not a choice" : "press Enter"
     return oneLine(`${typed}: ${known}`, width() - 2)
@@ -71,9 +72,11 @@ export async function decide<T>(
   }
 
   const decided = Promise.withResolvers<T>()
+  let isDecided = false
 
   function select(choice: Choice<T> | undefined): void {
-    if (!choice) return
+    if (!choice || isDecided) return
+    isDecided = true
     erase()
     output.write(`${message} ${style.bold(choice.label)}\n`)
     shown = []
@@ -81,6 +84,9 @@ export async function decide<T>(
   }
 
   function abort(): void {
+    // Ctrl-C also closes `lines`.
+    if (isDecided) return
+    isDecided = true
     erase()
     output.write(`${message}\n`)
     shown = []
@@ -94,7 +100,8 @@ export async function decide<T>(
     else if (pasting || shown.length === 0) return
     else if (name === "escape" || (ctrl && name === "d")) select(choices.find(({ value }) => value === safe))
     else if (name === "return" || name === "enter") select(decision.confirm())
-    else if (name === "up" || name === "down") decision.move(name === "up" ? -1 : 1)
+    // Without redrawing, the user would not see which choice has the focus.
+    else if (redraws && (name === "up" || name === "down")) decision.move(name === "up" ? -1 : 1)
     else if (name === "backspace") type(decision.typed.slice(0, -1))
     else if (!ctrl && !meta && text !== undefined && isPrintable(text)) type(decision.typed + text)
     if (shown.length > 0) draw()

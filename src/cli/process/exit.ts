@@ -48,6 +48,18 @@ export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
 /** The original `process.exit`. While an engine is open, `process.exit` throws if a tool or plugin calls it. */
 const exitProcess = process.exit.bind(process)
 
+const interruptHandlers: (() => boolean)[] = []
+
+/**
+ * Calls the handler on each SIGINT before {@link interruptible} does, for example to stop a run instead of the command.
+ * If the handler returns false, the signal has its usual effect. The last handler takes precedence. Returns a function
+ * that removes the handler.
+ */
+export function handleInterrupts(handler: () => boolean): () => void {
+  interruptHandlers.push(handler)
+  return () => void interruptHandlers.splice(interruptHandlers.indexOf(handler), 1)
+}
+
 /** Signals that ask the command to stop. */
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
@@ -65,7 +77,10 @@ export async function interruptible<T>(
     if (controller.signal.aborted) exitProcess(exitCode.interrupted)
     controller.abort(reason)
   }
-  const onSignal = () => fire()
+  const onSignal = (name: NodeJS.Signals) => {
+    if (name === "SIGINT" && !controller.signal.aborted && interruptHandlers.at(-1)?.()) return
+    fire()
+  }
   for (const name of names) process.on(name, onSignal)
   let watchdog: RunningWatchdog | undefined
   const endRequest = requestWatchdog(() => (watchdog = startWatchdog(exitProcess)))

@@ -1,10 +1,6 @@
+import type * as Clack from "@clack/prompts"
 import { AbortedError } from "../../util/abort.ts"
-
-/**
- * Type of the prompt library. The library is loaded at the first question, because loading it opens the terminal and
- * most runs ask no question.
- */
-export type Clack = typeof import("@clack/prompts")
+import { linePrompts, type Prompts } from "./line-prompts.ts"
 
 interface Key {
   ctrl?: boolean
@@ -12,13 +8,15 @@ interface Key {
 }
 
 /**
- * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` if the user presses Ctrl-C or the
- * signal aborts. Always restores the terminal.
+ * Asks a question with clack. If `TERM` is `dumb`, the prompts only append lines. Returns undefined if the user presses
+ * Escape, or enters nothing in such a terminal. Throws `AbortedError` if the user presses Ctrl-C or the signal aborts.
+ * Always restores the terminal.
  */
 export async function question<T>(
-  ask: (clack: Clack, signal: AbortSignal) => Promise<T>,
+  ask: (prompts: Prompts & Pick<typeof Clack, "password">, signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Exclude<T, symbol> | undefined> {
+  // Loading the library opens the terminal, and most runs ask no question.
   const clack = await import("@clack/prompts")
   let interrupted = false
   // During a question, the terminal is in raw mode. Ctrl-C is then a key instead of a signal, and clack interprets it
@@ -33,8 +31,8 @@ export async function question<T>(
   signal.addEventListener("abort", withdraw, { once: true })
   process.stdin.prependListener("keypress", onKey)
   try {
-    const answer = await ask(clack, open.signal)
-    if (!clack.isCancel(answer)) return answer as Exclude<T, symbol>
+    const answer = await ask(process.env.TERM === "dumb" ? { ...clack, ...linePrompts } : clack, open.signal)
+    if (typeof answer !== "symbol") return answer as Exclude<T, symbol>
     if (interrupted || signal.aborted) throw new AbortedError("Interrupted while waiting for an answer.")
     return undefined
   } finally {

@@ -6,7 +6,8 @@ import type { Choice } from "../../view/decision.ts"
 import { type ReplyChoice, replyChoices } from "../../view/reply-choices.ts"
 import { visible } from "../../view/visible.ts"
 import { decide } from "../process/choice.ts"
-import { type Clack, question as put, question } from "../process/question.ts"
+import type { Prompts } from "../process/line-prompts.ts"
+import { question as put, question } from "../process/question.ts"
 import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 
@@ -74,7 +75,7 @@ async function askNarrower(
     always.map((offered) => ({ permission, offered })),
   )
   for (const { permission, offered } of offers) {
-    const ask = ({ text }: Clack, stop: AbortSignal) =>
+    const ask = ({ text }: Prompts, stop: AbortSignal) =>
       text({
         message: `Allow ${permission} (leave empty to skip this rule):`,
         initialValue: offered,
@@ -100,7 +101,7 @@ async function askNarrower(
 }
 
 async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
-  const write = ({ text }: Clack, stop: AbortSignal) =>
+  const write = ({ text }: Prompts, stop: AbortSignal) =>
     text({ message: "What should the agent do instead?", output: process.stderr, signal: stop })
   const message = await question(write, signal)
   return message ? { reply: "reject", message } : { reply: "reject" }

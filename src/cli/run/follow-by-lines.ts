@@ -1,6 +1,9 @@
 import { createInterface } from "node:readline"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
+import { errorMessage } from "../../util/errors.ts"
 import { currentTime } from "../../util/time.ts"
+import { handleInterrupts } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
 import type { View } from "../view/view.ts"
 import { answerRequests } from "./answer.ts"
@@ -20,6 +23,8 @@ export interface LineOptions {
   prompt?: string
   /** The lines to send. Default: the lines of stdin. */
   lines?: Lines
+  /** True if Ctrl+C first interrupts the run. By default, Ctrl+C leaves, and the run continues. */
+  interruptsRun?: boolean
   signal: AbortSignal
 }
 
@@ -29,12 +34,20 @@ export interface LineOptions {
  * first waits until the session is idle.
  */
 export async function followByLines(options: LineOptions): Promise<void> {
-  const { api, session, worktree, after, view, auto = false, prompt, signal } = options
+  const { api, session, worktree, after, view, auto = false, interruptsRun = false, prompt, signal } = options
   const leave = new AbortController()
   const left = AbortSignal.any([signal, leave.signal])
   const shown = showSession({ api, session, worktree, after, show: view.show })
   left.addEventListener("abort", shown.leave, { once: true })
   const { lines = openLines(signal) } = options
+  const interrupt = interruptsRun ? createInterrupt(options, () => leave.abort()) : () => leave.abort()
+  const stopHandling = interruptsRun
+    ? handleInterrupts(() => {
+        if (left.aborted) return false
+        interrupt()
+        return true
+      })
+    : () => {}
   if (auto || canAskHere(process.env)) {
     const pause = () => {
       const [showAgain, readAgain] = [view.pause(), lines.pause()]
@@ -48,7 +61,7 @@ export async function followByLines(options: LineOptions): Promise<void> {
       questions: !auto,
       pause,
       signal: left,
-      interrupt: () => leave.abort(),
+      interrupt,
     })
   }
   try {
@@ -61,9 +74,33 @@ export async function followByLines(options: LineOptions): Promise<void> {
   } catch (error) {
     if (!left.aborted) throw error
   } finally {
+    stopHandling()
     leave.abort()
     lines.close()
     await view.end()
+  }
+}
+
+/** Returns a function that stops the run. If the session is idle or the run is already being stopped, it leaves. */
+function createInterrupt({ api, session }: LineOptions, leave: () => void): () => void {
+  let isStopping = false
+
+  async function stopRun(): Promise<void> {
+    const status = await api.sessions.status(session.id)
+    if (status === undefined || status === "idle") return leave()
+    warn("interrupting the run. Press Ctrl+C again to leave.")
+    await session.interrupt()
+    await session.wait()
+    isStopping = false
+  }
+
+  return () => {
+    if (isStopping) return leave()
+    isStopping = true
+    stopRun().catch((error: unknown) => {
+      warn(errorMessage(error))
+      leave()
+    })
   }
 }
 
@@ -117,6 +154,10 @@ export function openLines(signal: AbortSignal): Lines {
   }
 
   function open(): () => void {
+    if (process.stdin.readableEnded) {
+      end()
+      return () => {}
+    }
     const lines = createInterface({ input: process.stdin, terminal: false })
     let isPaused = false
     lines.on("line", (line) => {

@@ -138,7 +138,10 @@ async function openPlain({
     await showRecent(opened, view)
   }
   const { worktree } = info
-  await followByLines({ api, session: opened, worktree, after, view, prompt: first, lines, signal })
+  await followByLines({
+    ...{ api, session: opened, worktree, after, view, prompt: first, lines, signal },
+    interruptsRun: true,
+  })
   return opened.id
 }
 
