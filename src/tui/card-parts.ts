@@ -146,6 +146,26 @@ export function indented(text: string, width: number, by = 2): string[] {
   return wrap(text, width - by).map((line) => clip(" ".repeat(by) + line, width))
 }
 
+/** Minimum width at which the names and texts of a list stand side by side. */
+const minTableWidth = 60
+
+/**
+ * Renders names with their texts: side by side, or on a narrow screen with each text below its name. Names may be
+ * wider than the column of names, whose width is `nameWidth`.
+ */
+export function renderTable(
+  rows: readonly { name: string; text: string }[],
+  { nameWidth, width, theme }: { nameWidth: number; width: number; theme: Theme },
+): string[] {
+  return rows.flatMap(({ name, text }) => {
+    if (width < minTableWidth) return [...wrap(theme.bold(name), width), ...indented(text, width)]
+    const [first = "", ...more] = wrap(text, width - nameWidth)
+    const head = theme.bold(name.padEnd(nameWidth))
+    if (visibleWidth(head) > nameWidth) return [head, ...indented(text, width, nameWidth)]
+    return [`${head}${first}`, ...more.map((line) => `${" ".repeat(nameWidth)}${line}`)]
+  })
+}
+
 /**
  * Returns the line that separates a card from the text above it. It contains the title, a horizontal rule, and a note
  * on the right.

@@ -9,6 +9,7 @@ import { nearNames } from "../util/similarity.ts"
 import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
+import { renderTable, wrap } from "./card-parts.ts"
 import {
   automatic,
   pickAgent,
@@ -183,14 +184,16 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   }
 
   function showHelp(): void {
-    const names = commands.map(
-      ({ name, description }) => `${shell.theme.bold(`/${name}`.padEnd(14))}${description}`,
-    )
+    const rows = commands.map(({ name, description }) => ({ name: `/${name}`, text: description }))
     const more = [
       "Your own commands, your skills and the prompts of MCP servers also begin with /.",
       "@ completes the path of a file. ! runs a shell command. ? shows the keys.",
     ]
-    shell.showPanel("Commands", [...names, "", ...more].join("\n"))
+    shell.showPanel("Commands", (width) => [
+      ...renderTable(rows, { nameWidth: 14, width, theme: shell.theme }),
+      "",
+      ...more.flatMap((line) => wrap(line, width)),
+    ])
   }
 
   const commands: SlashCommand[] = [
@@ -271,15 +274,20 @@ function modelItem(name: string): AutocompleteItem {
 
 /** Shows the keys of all actions in a panel. */
 export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme" | "showPanel">): void {
-  const lines = keys
+  const rows = keys
     .list()
     .filter(({ name, keys: own }) => own.length > 0 && !name.startsWith("altScreen."))
     .sort((a, b) => Number(a.name.includes(".")) - Number(b.name.includes(".")))
-    .map(
-      ({ name, keys: own, description }) =>
-        `${theme.bold(own.join(" ").padEnd(22))} ${description} ${theme.dim(`(${name})`)}`,
-    )
-  showPanel("Keys", ["Enter sends. / commands, @ files, ! shell, ? this list.", "", ...lines].join("\n"))
+    .map(({ name, keys: own, description }) => ({
+      name: own.join(" "),
+      text: `${description} ${theme.dim(`(${name})`)}`,
+    }))
+  const head = "Enter sends. / commands, @ files, ! shell, ? this list."
+  showPanel("Keys", (width) => [
+    ...wrap(head, width),
+    "",
+    ...renderTable(rows, { nameWidth: 22, width, theme }),
+  ])
 }
 
 /** Returns the message for an unknown command. */

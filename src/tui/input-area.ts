@@ -6,7 +6,7 @@ import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { createSlashCommands, showKeys, unknownCommand } from "./commands.ts"
 import type { InputHistory } from "./history.ts"
-import { createPanel } from "./panel.ts"
+import { createPanel, type PanelText } from "./panel.ts"
 import { pick } from "./picker.ts"
 import { pickRewind } from "./pickers.ts"
 import { createPromptEditor, type PromptEditor, type WrittenInput } from "./prompt-editor.ts"
@@ -76,7 +76,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     onProblem: notify,
   })
 
-  function showPanel(title: string, text: string): void {
+  function showPanel(title: string, text: PanelText): void {
     panel.show(title, text)
     tui.requestRender()
   }

@@ -2,17 +2,20 @@ import { type Component, matchesKey } from "@earendil-works/pi-tui"
 import { clip, createScrolledText, headLine, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
+/** A text, or a function that renders the text with a width. */
+export type PanelText = string | ((width: number) => string[])
+
 /** A panel above the editor. Shows a text, such as the output of a command, until the user closes the panel. */
 export interface Panel extends Component {
   readonly isOpen: boolean
   /** Shows a text, which may contain styles. Scrolls to its beginning. */
-  show(title: string, text: string): void
+  show(title: string, text: PanelText): void
   hide(): void
 }
 
 /** Creates a closed panel. An open panel shows at most `rows()` lines of text. */
 export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): Panel {
-  let content: { title: string; text: string } | undefined
+  let content: { title: string; text: PanelText } | undefined
   let scrolled = createScrolledText()
   return {
     get isOpen() {
@@ -32,7 +35,9 @@ export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): 
     invalidate() {},
     render(width) {
       if (!content) return []
-      const lines = wrap(content.text, width - 2).map((line) => clip(`  ${line}`, width))
+      const { text } = content
+      const wrapped = typeof text === "string" ? wrap(text, width - 2) : text(width - 2)
+      const lines = wrapped.map((line) => clip(`  ${line}`, width))
       return [
         headLine({ title: content.title, note: "Esc closes", width, theme }),
         ...scrolled.render(lines, rows(), theme).map((line) => clip(line, width)),

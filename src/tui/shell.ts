@@ -2,6 +2,7 @@ import type { TUI } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { SessionState } from "../view/session-state.ts"
 import type { Keys } from "./keys.ts"
+import type { PanelText } from "./panel.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Theme } from "./theme.ts"
 import type { Themes } from "./theme-file.ts"
@@ -20,7 +21,7 @@ export interface Shell {
   open(session: SessionApi | undefined): Promise<void>
   notify(text: string): void
   /** Shows a text above the editor until the user closes it. */
-  showPanel(title: string, text: string): void
+  showPanel(title: string, text: PanelText): void
   /** Puts an input into the editor. Moves the previous text to the history. */
   setInput(input: WrittenInput): void
   /** Puts a waiting input into the editor. */

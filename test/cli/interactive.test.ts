@@ -309,6 +309,20 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     expect(requests).toEqual(["/v1/models?limit=1000 wrong-key", "/v1/models?limit=1000 right-key"])
   })
 
+  test.each([
+    { columns: 80, rows: 24 },
+    { columns: 40, rows: 12 },
+  ])("fits the question for the first model on $columns by $rows", async ({ columns, rows }) => {
+    const machine = await createMachine({ config: null })
+    const terminal = await openTerminal(machine)
+    await terminal.resize(columns, rows)
+    await terminal.tackle()
+    const screen = await terminal.sees(/Which model should[\s\S]*└/)
+    await expect(`${screen.slice(screen.indexOf("◆"))}\n`).toMatchFileSnapshot(
+      `../tui/golden/model-question-${columns}x${rows}.txt`,
+    )
+  })
+
   test("says how to connect a model later if none is chosen at the first start", async () => {
     const machine = await createMachine({ config: null })
     const terminal = await openTerminal(machine)

@@ -60,6 +60,48 @@ const states: State[] = [
     steps: [{ type: "Repair add\r" }],
     shows: "Press a letter",
   },
+  {
+    name: "question-card",
+    script: [
+      calls("question", {
+        questions: [
+          {
+            question: "Which rounding should the function add use for amounts in euros?",
+            header: "Rounding",
+            options: [
+              { label: "Half up", description: "as in the invoices" },
+              {
+                label: "Half even",
+                description: "as in the standard of the bank, which rounds to even digits",
+              },
+            ],
+          },
+        ],
+      }),
+    ],
+    steps: [{ type: "Repair add\r" }],
+    shows: /Half even[\s\S]*Enter/,
+  },
+  { name: "keys", steps: [{ type: "?" }], shows: "Esc closes" },
+  {
+    name: "session-picker",
+    script: [{ text: "It subtracts.", usage }],
+    steps: [{ type: "What is wrong with the function add?\r" }, { after: "1.3k", type: "/sessions\r" }],
+    shows: "Esc closes",
+  },
+  {
+    name: "rewind-picker",
+    script: [
+      { text: "It subtracts.", usage },
+      { text: "It adds.", usage },
+    ],
+    steps: [
+      { type: "What is wrong with the function add?\r" },
+      { after: "subtracts", type: "Explain the repair to me\r" },
+      { after: "It adds.", type: "/rewind\r" },
+    ],
+    shows: "Esc closes",
+  },
   { name: "picker", steps: [{ type: "/theme\r" }], shows: "Esc closes" },
   {
     name: "todo-panel",
@@ -104,6 +146,13 @@ describe.each([
       files: { "add.ts": file },
       sandbox: "off",
       approvals: true,
+      questions: true,
+      providers: {
+        test: { options: { baseURL: "http://model.example/v1", apiKey: "k" }, models: { m: {} } },
+      },
+      // The address in error messages does not depend on the port of the server.
+      aroundFetch: (ask) => (url, init) =>
+        ask(String(url).replace("http://model.example/v1", engine.server.url), init),
       permission: { "*": "ask", read: "allow", todowrite: "allow" },
     })
     const terminal = virtualTerminal(size)
@@ -130,7 +179,7 @@ describe.each([
     const { columns, rows } = size
     const steady = screen
       .replace(/working · \d+ s/, "working · 0 s")
-      .replaceAll(/127\.0\.0\.1:\d+/g, "model.example")
+      .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, "2026-01-02 03:04")
     await expect(`${steady}\n`).toMatchFileSnapshot(`golden/${name}-${columns}x${rows}.txt`)
   })
 })
