@@ -91,7 +91,10 @@ export function eventStream(
         }
         if (read.length > 0) return send(controller)
         next ??= events.next()
-        const item = await within(next, heartbeatMs)
+        const item = await within(next, heartbeatMs).catch((error: unknown) => {
+          end()
+          throw error
+        })
         if (ended) return
         if (item === undefined) {
           controller.enqueue(heartbeat)
