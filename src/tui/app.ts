@@ -291,8 +291,11 @@ export function createApp(options: AppOptions): App {
       return
     }
     leaveBy = now + leaveMs
-    if (!input.clear() && state?.isRunning) interrupt()
-    notify(`Press ${keys.label("clear")} again to leave.`)
+    const isCleared = input.clear()
+    if (!isCleared && state?.isRunning) interrupt()
+    // With pending prompts, ↑ moves the last of them into the editor.
+    const isRestored = isCleared && !state?.inputs.some(({ claimedBy }) => claimedBy === undefined)
+    notify(`${isRestored ? "↑ restores the text. " : ""}Press ${keys.label("clear")} again to leave.`)
   }
 
   function redraw(): void {
@@ -431,7 +434,7 @@ export function createApp(options: AppOptions): App {
       return [clip(`${theme.accent("●")} ${theme.dim(text)}`, width)]
     }
     const { lastRun } = state ?? {}
-    if (!lastRun) return []
+    if (!lastRun || (lastRun.status === "interrupted" && lastMessageError() !== undefined)) return []
     if (lastRun.status === "completed") {
       const { durationMs } = lastRun
       return durationMs < minDoneMs ? [] : [clip(theme.dim(`✓ done · ${durationText(durationMs)}`), width)]

@@ -68,8 +68,11 @@ export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): Co
           ? renderCall(part, width, options)
           : cached(options, part, () => renderPart(part, width, options)),
     }))
-  if (!message.error || message.error.name === "aborted") return items
-  const lines = [...wrap(options.theme.error(`✗ ${visible(message.error.message)}`), width), ""]
+  if (!message.error) return items
+  const { theme } = options
+  const text = visible(message.error.message)
+  const isAborted = message.error.name === "aborted"
+  const lines = [...wrap(isAborted ? theme.warning(`⊘ ${text}`) : theme.error(`✗ ${text}`), width), ""]
   return [...items, { key: `${messageID} error`, messageID, lines }]
 }
 

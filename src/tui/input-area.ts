@@ -160,7 +160,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   /** Puts an input into the editor. Moves the text that was in the editor to the history. */
   function replaceInput(input: WrittenInput): void {
     const before = editor.text()
-    if (before.trim() !== "" && before !== input.text) history.add(before)
+    if (before.trim() !== "" && before !== input.text) editor.remember(before)
     editor.setInput(input)
     tui.requestRender()
   }
@@ -247,7 +247,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     },
     clear() {
       const { text } = editor.take()
-      history.add(text)
+      editor.remember(text)
       return text !== ""
     },
     renderQueue: (width) =>

@@ -5,7 +5,7 @@ import { localMinute } from "../util/time.ts"
 import { displayPath } from "../view/display-path.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
-import { type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
+import { type RewindPoint, type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
 import { sessionTree, type TreeSession } from "./session-tree.ts"
 import type { Shell } from "./shell.ts"
 import type { ThemeEntry } from "./theme-file.ts"
@@ -31,6 +31,10 @@ export async function pickSession({ tui, theme, api, session, state, open }: She
   if (id === undefined || id === session?.id) return
   const chosen = await api.sessions.get(id)
   if (chosen) await open(chosen)
+}
+
+function fileCount({ files }: Pick<RewindPoint, "files">): string {
+  return files.length === 1 ? "1 file" : `${files.length} files`
 }
 
 /** Returns the sessions of the project, and the open session with its subagents. */
@@ -126,13 +130,12 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   const items = points.map((point) => ({
     value: point,
     label: point.text,
-    detail: localMinute(point.time),
+    detail: [localMinute(point.time), ...(point.changedTurns > 0 ? [fileCount(point)] : [])].join(" · "),
   }))
   const point = await pick(tui, { title: "Rewind to before a prompt", theme, items })
   if (!point) return
   const turns = point.changedTurns
-  const count = point.files.length === 1 ? "1 file" : `${point.files.length} files`
-  const detail = `${count} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
+  const detail = `${fileCount(point)} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
   const paths = point.files.map((path) => `  ${displayPath(path, state?.session.worktree ?? "")}`)
   const about = paths.length > 0 ? ["Files to restore:", ...paths] : []
   const targets: PickerItem<RewindTarget>[] = [

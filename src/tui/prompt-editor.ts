@@ -43,6 +43,8 @@ export interface PromptEditor extends Component, Focusable {
   setInput(input: WrittenInput): void
   /** Returns the input and clears the editor. */
   take(): WrittenInput
+  /** Adds a text to the history. */
+  remember(text: string): void
   readonly isEmpty: boolean
   /** True while a list of completions is open. Escape and Enter then belong to the list. */
   readonly isCompleting: boolean
@@ -70,9 +72,13 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
     const input = withImages(text)
     if (text.trim() === "") return
     clearImages()
+    remember(text)
+    options.onSend(input, delivery)
+  }
+
+  function remember(text: string): void {
     history.add(text)
     editor.addToHistory(text)
-    options.onSend(input, delivery)
   }
 
   function withImages(text: string): WrittenInput {
@@ -166,6 +172,7 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
         if (!text.includes(mark)) editor.insertTextAtCursor(`${text === "" ? "" : " "}${mark}`)
       }
     },
+    remember,
     take() {
       const input = withImages(editor.getExpandedText())
       clearImages()

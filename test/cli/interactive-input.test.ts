@@ -168,7 +168,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await send("slow task")
     await terminal.sees("word word")
     await terminal.press("half a thought", "Escape")
-    await terminal.sees("Interrupted.")
+    await terminal.sees("The run was interrupted.")
     await terminal.sees(" half a thought")
   })
 
@@ -224,7 +224,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.press("y")
     await terminal.sees("heard beta")
     await terminal.press("Escape", "Escape")
-    await terminal.sees(/Rewind to before[\s\S]*❯ beta[\s\S]*alpha/)
+    await terminal.sees(/Rewind to before[\s\S]*❯ beta .* · 1 file\n[\s\S]*alpha .* · 1 file\n/)
     await terminal.press("Down", "Enter")
     await terminal.sees(/Rewind ─[\s\S]*notes\.txt[\s\S]*❯ conversation and files\s+1 file of 2 turns/)
     await terminal.press("Enter")

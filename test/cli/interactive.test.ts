@@ -28,6 +28,13 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     const terminal = await openTerminal(machine)
     await terminal.tackle()
     await terminal.sees("test/m")
+    await terminal.press("a draft")
+    await terminal.sees(" a draft")
+    await terminal.press("C-c")
+    await terminal.sees("↑ restores the text. Press Ctrl+C again to leave.")
+    await terminal.press("Up")
+    await terminal.sees(/─\n a draft\s*\n─/)
+    await terminal.press("C-u")
     await terminal.press("hello there", "Enter")
     await terminal.sees("I heard: hello there")
     await terminal.press("do some work", "Enter")
@@ -59,7 +66,10 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.press("please hang", "Enter")
     await terminal.sees("working")
     await terminal.press("Escape")
-    await terminal.sees("Interrupted")
+    await terminal.sees("⊘ The run was interrupted.")
+    await terminal.press("hello there", "Enter")
+    // The mark stays in the conversation.
+    await terminal.sees(/⊘ The run was interrupted\.\n\n› hello there\n\nI heard/)
   })
 
   test("restores the terminal after SIGTERM", async () => {

@@ -46,6 +46,12 @@ const states: State[] = [
     shows: /return a \+ b[\s\S]*working/,
   },
   {
+    name: "interrupted",
+    script: [{ text: answer, fault: "hang-mid", usage }],
+    steps: [{ type: "What is wrong?\r" }, { after: "return a + b", type: "\u001b" }],
+    shows: "The run was interrupted.",
+  },
+  {
     name: "permission-card",
     script: [calls("bash", { command: "npm test -- --run add", description: "Run the tests" })],
     steps: [{ type: "Run the tests\r" }],
