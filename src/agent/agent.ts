@@ -117,7 +117,7 @@ function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ru
     permission,
     pattern: "*",
     action: allowed ? "allow" : "deny",
-    source: { file: `the tools of the agent ${agent}` },
+    source: { file: `the "tools" setting of the agent ${agent}` },
   })
   const listed = Object.entries(tools)
   // Several tools can share a permission, such as write and edit. Removing one of them removes them all.

@@ -34,7 +34,7 @@ export class UndoRefusedError extends TackleError {
       total > refused.length
         ? "Check these files first, or restore only the other files (--others)."
         : adviceAlone(direction, refused)
-    const summary = `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}`
+    const summary = `Cannot ${direction} the turn, so no file was restored. These files prevent the ${direction}:\n${lines.join("\n")}`
     super(`${summary}\n${advice}`, { code: "session.undo", recoverable: false })
     this.refused = refused
     this.summary = summary

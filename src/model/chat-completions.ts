@@ -133,7 +133,7 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 
   /**
-   * Returns the conversation with this first message. If another request is using that conversation, returns a new one.
+   * Returns the conversation with this first message. Returns a new one if none exists or another request is using it.
    */
   function conversationOf(first: LanguageModelV4Message | undefined): EncodedConversation {
     const known = first && conversations.get(first)

@@ -258,7 +258,7 @@ async function openForeign(
     exported = await importPackage(npm)
   } catch (error) {
     if (systemCode(error) !== "ERR_MODULE_NOT_FOUND") {
-      throw packageError(`The provider package ${npm} fails to load: ${errorMessage(error)}`, error)
+      throw packageError(`The provider package ${npm} could not be loaded: ${errorMessage(error)}`, error)
     }
     throw packageError(
       `The provider package ${npm} of provider.${settings.name} is not installed. Install it next to Tackle: npm install ${npm}`,

@@ -46,7 +46,7 @@ export interface Registry {
    * are checked at most every 200 ms.
    */
   isCurrent(tools: readonly OfferedTool[]): boolean
-  /** Prepares all tools again at the next listing, because their definitions may have changed. */
+  /** Makes the next listing prepare all tools again. Call this when their definitions may have changed. */
   renew(): void
 }
 

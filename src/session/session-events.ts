@@ -117,7 +117,7 @@ export function streamSessionEvents(
   let readBefore: TackleEvent | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /** True until the reader has received the current text of the parts that are being streamed. */
+  /** True from a read of the store until the current text of the parts that are being streamed has been sent. */
   let joining = false
 
   const channel = createChannel<SessionEvent>(stop)

@@ -85,7 +85,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     if (connection.isClosed) throw new StoreError("The store is closed.")
   }
 
-  /** Wraps a read of one session so that it sees every earlier commit of this store. */
+  /** Wraps a read of one session so that it sees all earlier commits of this session in this store. */
   function ofSession<A extends unknown[], T>(read: (sessionID: string, ...given: A) => Promise<T>) {
     return async (sessionID: string, ...given: A): Promise<T> => {
       assertOpen()

@@ -55,9 +55,11 @@ export async function openS3Contents(
     const { status, headers, ok } = response
     if (ok || status === 404) return { status, headers, body }
     const reason = `${status} ${textOf(body.toString(), "Code") ?? ""}`.trim()
-    throw failed(
-      `The storage ${base} refused ${method} with ${reason}. Check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete objects in the bucket ${bucket}.`,
-    )
+    const advice =
+      status === 401 || status === 403
+        ? ` Check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete objects in the bucket ${bucket}.`
+        : ""
+    throw failed(`The storage at ${base} answered ${method} with ${reason}.${advice}`)
   }
 
   const addressOf = (hash: string) => `${base}/${prefix}${hash}`

@@ -381,7 +381,7 @@ function createOutput() {
       text(withdrawn)
       return withdrawn
     },
-    /** Drops a mark and the white space around it. */
+    /** Drops a mark and the white space around it. While calls are held, adds the mark to their text instead. */
     mark(mark: string): void {
       if (held === undefined) beforeCall()
       else held.text += mark

@@ -34,8 +34,8 @@ let installed = false
 let packageTransform: ModuleGraph["transform"]
 
 /**
- * Sets the conversion of TypeScript in installed packages to CommonJS. Without this conversion, Node refuses such
- * packages. Call this function before you open a graph.
+ * Sets the function that converts TypeScript in installed packages to CommonJS. Without it, such files cannot be loaded,
+ * because Node does not remove types in installed packages. Call `transformPackages` before you open a graph.
  */
 export function transformPackages(transform: (source: string, path: string) => string): void {
   packageTransform = transform

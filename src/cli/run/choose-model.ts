@@ -142,7 +142,8 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
     },
   ]
   const options = offers.map(({ label, hint }, value) => ({ value, label, hint }))
-  const local = servers.length > 0 ? "" : " Local servers are listed while they run."
+  const local =
+    servers.length > 0 ? "" : " To see a local model server here, start it, and then start Tackle again."
   const message = `Which model should Tackle use?${local}`
   for (;;) {
     const chosen = await question(({ select }, signal) =>

@@ -36,7 +36,10 @@ export interface Directories {
   close(): Promise<void>
 }
 
-/** Opens the store of a command. `secrets` are hidden in the engines. `options` apply to all engines. */
+/**
+ * Opens the store for a command that works in several directories. `secrets` returns values that are hidden in the output
+ * of every engine. `options` returns options for every engine.
+ */
 export async function openDirectories(
   flags: DirectoriesFlags,
   { secrets, options }: { secrets(workspace: Workspace): Secret[]; options(): Partial<TackleOptions> },

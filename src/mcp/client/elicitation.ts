@@ -243,7 +243,10 @@ const formats = {
   email: { check: z.email(), name: "an email address" },
   uri: { check: z.url(), name: "a URL such as https://example.com" },
   date: { check: z.iso.date(), name: "a date such as 2026-01-31" },
-  "date-time": { check: z.iso.datetime({ offset: true }), name: "a time such as 2026-01-31T12:00:00Z" },
+  "date-time": {
+    check: z.iso.datetime({ offset: true }),
+    name: "a date and time such as 2026-01-31T12:00:00Z",
+  },
 }
 
 function textKind(schema: TextSchema): FieldKind {

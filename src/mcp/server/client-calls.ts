@@ -110,7 +110,7 @@ export function createClientCalls({
 }
 
 function hintFor(reason = "The form failed in the MCP client."): string {
-  return `${reason} No user was available. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow.`
+  return `${reason} To allow such calls without asking, add a rule to Tackle's configuration, or start the server with --allow.`
 }
 
 /** Returns the completed state. Throws `ProtocolError` with the reason if the call failed. */

@@ -114,7 +114,7 @@ export const sessionBodies = {
     .strictObject({
       at: z.string().optional().openapi({
         description:
-          "Copy the history only up to the end of the turn that contains this message: the message of the user and its whole answer",
+          "Copy the history only up to the end of the turn that contains this message. A turn is a message of the user and the complete response to it",
       }),
     })
     .openapi("Fork"),

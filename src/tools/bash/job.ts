@@ -23,8 +23,8 @@ const parameters = z.lazy(() =>
     action: z.enum(["list", "output", "input", "kill"]).describe("What to do"),
     id: z.string().optional().describe("Job id (job_…), required except for list"),
     text: z.string().max(65_536).optional().describe("For input: text to write"),
-    newline: z.boolean().optional().describe("For input: false omits the newline after text (default true)"),
-    close: z.boolean().optional().describe("For input: true closes the input after text"),
+    newline: z.boolean().optional().describe("For input: whether a newline follows text (default true)"),
+    close: z.boolean().optional().describe("For input: whether to close the input after text"),
   }),
 )
 

@@ -25,7 +25,7 @@ const parameters = z.lazy(() =>
 
 type Arguments = z.output<typeof parameters>
 
-/** Replaces text in a file. */
+/** Replaces text in a file. With an empty `oldString`, creates the file. */
 export const editTool = define("edit", {
   description: readText(new URL("./edit.md", import.meta.url)),
   parameters,

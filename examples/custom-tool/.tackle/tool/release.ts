@@ -8,7 +8,7 @@ const steps = ["build", "test", "upload"]
 
 /** Runs for a few seconds, to show how a tool reports progress and how it ends when it is interrupted. */
 export default Tool.define("release", {
-  description: "Releases the project under a version. Use only if the user asked for a release.",
+  description: "Releases a version of the project. Use only if the user asked for a release.",
   parameters: z.object({
     version: z
       .string()

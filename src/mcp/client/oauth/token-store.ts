@@ -12,7 +12,7 @@ export interface SignedIn {
   challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
-/** Tokens by server URL. A token is sent only to the server that issued it. */
+/** Tokens by server URL. A token is sent only to the MCP server that it was issued for. */
 export interface TokenStore {
   /** Returns the entry of a server. Reads the file on each call, because another process may have signed in. */
   get(url: string): SignedIn
