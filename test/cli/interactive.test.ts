@@ -337,7 +337,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     const machine = await createMachine({ config: null })
     const terminal = await openTerminal(machine)
     await terminal.tackle()
-    await terminal.sees("start it, and then")
+    await terminal.sees("then start Tackle again.")
     await terminal.press("Up", "Enter")
     await terminal.sees("To connect a model, leave with Ctrl+D and start tackle again.")
     await terminal.sees("build · tackle/offline")

@@ -250,7 +250,9 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     await page.getByRole("menuitem", { name: "Undo" }).click()
     await page.getByRole("button", { name: "Undo", exact: true }).click()
     const text = await page.getByRole("dialog").getByRole("alert").textContent()
-    expect(text).toMatch(/^Cannot undo the turn, so no file was restored\. .*notes\.txt: it has been changed/s)
+    expect(text).toMatch(
+      /^Cannot undo the turn, so no file was restored\. .*notes\.txt: it has been changed/s,
+    )
     expect(text).not.toContain("others")
   })
 })

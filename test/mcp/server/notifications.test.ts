@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { expect, test } from "vitest"
 import * as z from "zod"
 import { createWarnings } from "../../../src/mcp/server/client-log.ts"
@@ -58,6 +59,8 @@ test("sends engine warnings to every client, and call output to clients that wan
     parameters: z.object({}),
     async execute(_args, ctx) {
       await ctx.metadata({ title: "half way" })
+      // Progress directly before the result is not sent.
+      await delay(100)
       return { title: "shown", output: "done" }
     },
   })
