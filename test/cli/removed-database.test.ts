@@ -75,7 +75,7 @@ async function runDuring(machine: Machine, args: readonly string[], change: (dat
 function expectOneLine(stderr: string, machine: Machine, what: string): void {
   const lines = stderr.split("\n").filter((line) => /database|store/.test(line))
   expect(lines).toEqual([
-    expect.stringMatching(/^✗ The (database|log) \S+ .*so nothing more can be stored\. .*tart again\.$/),
+    expect.stringMatching(/^✗ The (database|log) \S+ .*so nothing more can be stored\. .*estart Tackle\.$/),
   ])
   expect(lines[0]).toContain(join(machine.data, what))
   expect(stderr).not.toMatch(/tackle:|\n +at |continue with/)
