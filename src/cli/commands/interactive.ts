@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { type Command, Option } from "commander"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { captureOutput } from "../process/stdout.ts"
@@ -21,6 +22,9 @@ export function defineInteractive(command: Command): void {
     .action(openInteractive)
 }
 
+/** Time in milliseconds that the screen needs to read and show keys. */
+const keysMs = 8
+
 /** Opens the interactive terminal. Shows an editor while the rest of the program is loading. */
 async function openInteractive(message: readonly string[], flags: InteractiveFlags): Promise<void> {
   const isPlain = flags.plain === true || process.env.TERM === "dumb"
@@ -30,6 +34,8 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
     })
     const start = isPlain ? undefined : await openStart(interrupt)
     try {
+      // Shows what the user has typed so far, before loading the program blocks the screen.
+      await delay(keysMs)
       const prompt = message.length > 0 ? message.join(" ") : undefined
       const { runInteractive } = await import("../run/interactive.ts")
       await runInteractive({ prompt, flags, start, signal })
