@@ -8,8 +8,8 @@ export interface ConnectionOptions {
   token?: string | undefined
   fetch?: typeof fetch | undefined
   /**
-   * Time in milliseconds during which failed requests are repeated, if they are safe to repeat. Starts again after a
-   * connection that a server held.
+   * Time in milliseconds during which failed requests are repeated, if they are safe to repeat. The time starts again if
+   * a connection breaks after at least one second.
    */
   retryMs: number
 }

@@ -405,10 +405,10 @@ test("lists new, staged and changed files as uncommitted", async () => {
 })
 
 test("says which worker can open a workspace", () => {
-  const offer = { host: "a", directories: ["/work"], clones: false }
-  const session = aSession("ses_1", { directory: "/work/p" })
+  const offer = { host: "a", directories: ["/srv"], clones: false }
+  const session = aSession("ses_1", { directory: "/srv/p" })
   const remote = { commit: "", unpushed: 0, uncommitted: [] }
-  const workspace = { host: "b", root: "/work/p", git: { remote: "https://example.com/a", ...remote } }
+  const workspace = { host: "b", root: "/srv/p", git: { remote: "https://example.com/a", ...remote } }
   expect(canOpenWorkspace(session, offer)).toBe(true)
   expect(canOpenWorkspace({ ...session, directory: "/other" }, offer)).toBe(false)
   expect(canOpenWorkspace({ ...session, workspace }, offer)).toBe(false)

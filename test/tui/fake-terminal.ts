@@ -1,19 +1,30 @@
 import type { Terminal } from "@earendil-works/pi-tui"
 
-/** A terminal that records what is written to it. */
-export interface FakeTerminal extends Terminal {
-  readonly writes: string[]
+/** A terminal whose keys a test presses. */
+export interface TestTerminal extends Terminal {
   /** Sends keys to the program. */
   press(data: string): void
 }
 
-/** Creates a terminal of a fixed size. */
+/** A terminal that records what is written to it. */
+export interface FakeTerminal extends TestTerminal {
+  readonly writes: string[]
+}
+
+/** Creates a terminal of a fixed size that records what is written to it. */
 export function fakeTerminal({ columns = 100, rows = 30 } = {}): FakeTerminal {
   const writes: string[] = []
+  return { ...terminalThatWrites((data) => void writes.push(data), { columns, rows }), writes }
+}
+
+/** Creates a terminal of a fixed size that passes everything that the program writes to `write`. */
+export function terminalThatWrites(
+  write: (data: string) => void,
+  { columns, rows }: { columns: number; rows: number },
+): TestTerminal {
   let onInput = (_data: string) => {}
-  const write = (data: string) => void writes.push(data)
   return {
-    ...{ columns, rows, writes, write, kittyProtocolActive: false },
+    ...{ columns, rows, write, kittyProtocolActive: false },
     press: (data) => onInput(data),
     start(handler) {
       onInput = handler
