@@ -262,7 +262,8 @@ export function createPostgresWriter(
   /** Converts the errors that `commit_changes` raises. */
   function refusal(error: unknown, writes: readonly Pick<Waiting, "options">[]): unknown {
     const code = error instanceof StoreError ? systemCode(error.cause) : undefined
-    if (code === "TK002") return new ChangedError("The session has changed.")
+    if (code === "TK002")
+      return new ChangedError("Another process changed the session at the same time. Try again.")
     const [{ options: { lease } = {} } = {}, ...others] = writes
     if (code !== "TK001" || !lease || others.length > 0) return error
     onLost(lease)

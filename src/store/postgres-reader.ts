@@ -11,8 +11,8 @@ import type { CurrentInputs, LeaseHolder, MessagePage, SequencedChange, SessionF
 export interface PostgresReader {
   session(id: string): Promise<Session | undefined>
   /**
-   * Returns the selected sessions. `among` is a query for the ids to select from. The number of its first parameter is
-   * $5.
+   * Returns the sessions that the filter selects. `among` is a query for the ids to select from. Its parameters start
+   * with $5.
    */
   sessions(filter: SessionFilter, among?: { sql: string; values: readonly string[] }): Promise<Session[]>
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>

@@ -40,7 +40,8 @@ export interface PostgresStoreOptions {
 /**
  * Opens a {@link Store} in PostgreSQL 15 or newer, which any number of machines can share. Needs the package `pg`. The
  * URL has the form `postgres://user:password@host:port/database`. Throws `StoreError` if the server cannot be used, or
- * if its tables are missing or too old: call {@link migratePostgres} first.
+ * if the tables do not have the version of this program. {@link migratePostgres} creates missing tables and updates old
+ * ones.
  *
  * Every commit is on the server's disk when its promise resolves, unless the server has `synchronous_commit = off`. If
  * the connection is lost, an operation waits for the server and runs again. A commit whose response was lost is then

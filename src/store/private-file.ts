@@ -24,7 +24,7 @@ export function readPrivateFile(path: string): unknown {
 /**
  * Replaces the JSON value of a file that only the user can read with the result of `change`. Readers see either the old
  * or the new value. Updates are serialized across processes. Throws `TackleError` with the given code if the file
- * cannot be locked or written.
+ * cannot be locked or written, and the system error if it cannot be read.
  */
 export function updatePrivateFile(path: string, code: string, change: (now: unknown) => unknown): void {
   translated(path, code, () => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }))

@@ -12,7 +12,6 @@ import {
 } from "./content-store.ts"
 import { StoreError } from "./store.ts"
 
-/** AWS environment variables. Services other than AWS are addressed by path. */
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** Time limit for one request in milliseconds, including retries and the response body. */
@@ -48,7 +47,7 @@ export async function openS3Contents(
       body = Buffer.from(await response.arrayBuffer())
     } catch (error) {
       throw failed(
-        `The storage ${base} cannot be reached (${reasonOf(error)}). Check AWS_ENDPOINT_URL, and check that the service is running.`,
+        `The storage at ${base} cannot be reached (${reasonOf(error)}). Check ${addressVariable(variables)}, and check that the service is running.`,
         error,
       )
     }
@@ -135,12 +134,18 @@ function locate(url: string, variables: Variables): { bucket: string; base: stri
   const endpoint = variables.AWS_ENDPOINT_URL_S3 || variables.AWS_ENDPOINT_URL
   if (endpoint && !URL.canParse(endpoint))
     throw failed(
-      `The endpoint in AWS_ENDPOINT_URL is not a URL: ${endpoint}. Example: https://s3.example.com`,
+      `The endpoint in ${addressVariable(variables)} is not a URL: ${endpoint}. Example: https://s3.example.com`,
     )
+  // Services other than AWS expect the bucket in the path.
   const base = endpoint
     ? `${endpoint.replace(/\/+$/, "")}/${bucket}`
     : `https://${bucket}.s3.${regionOf(variables)}.amazonaws.com`
   return { bucket, base, prefix }
+}
+
+/** Returns the name of the variable that determines the address of the storage. */
+function addressVariable({ AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: shared }: Variables): string {
+  return own ? "AWS_ENDPOINT_URL_S3" : shared ? "AWS_ENDPOINT_URL" : "AWS_REGION"
 }
 
 function regionOf({ AWS_REGION, AWS_DEFAULT_REGION }: Variables): string {

@@ -12,7 +12,7 @@ const maxWordLength = 64
 /** Maximum number of characters that are searched in a part. */
 const maxTextLength = 100_000
 
-/** Matches a word of a text: letters, digits and marks. */
+/** Matches a word of a text: letters, digits, marks and private-use characters. */
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 
 const isASCII = /^[\0-\x7f]*$/

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
-import { migrate, migrations, readVersion } from "./migrations.ts"
+import { type DatabaseVersion, migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError, StoreRemovedError } from "./store.ts"
 
 /**
@@ -69,8 +69,8 @@ export function openMemoryConnection(): SqliteConnection {
 }
 
 /**
- * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, opens only the main
- * file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason. Throws
+ * Opens an existing file that cannot be written. If the database has no log, or SQLite cannot use the log, opens only the
+ * main file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason. Throws
  * {@link StoreError} if the file is not a Tackle database of the current version.
  */
 export function openReadOnlyConnection(
@@ -84,10 +84,10 @@ export function openReadOnlyConnection(
   const database = guarded(path, () => new sqlite.DatabaseSync(location, { timeout: busyMs, readOnly: true }))
   try {
     return guarded(path, () => {
-      const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
-      if (kind === "foreign" || version !== migrations.length)
+      const { version } = readKnownVersion(path, database, busyMs)
+      if (version < migrations.length)
         throw new StoreError(
-          `The read-only database ${path} cannot be used, because its tables do not have the current version (${migrations.length}). ` +
+          `The read-only database ${path} cannot be used, because it was written by an older version of Tackle. ` +
             "Copy its directory to a writable location, and set TACKLE_DATA_DIR to the copy.",
         )
       return { connection: connect(path, database, busyMs), isCurrent: isShared || !hasLog }
@@ -108,7 +108,7 @@ function createFile(path: string): void {
   } catch (error) {
     throw new StoreError(
       `The database ${path} cannot be written (${systemCode(error) ?? "unknown reason"}). ` +
-        "Check the permissions of its directory, or set TACKLE_DATA_DIR to a writable directory.",
+        "Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to a writable directory.",
       error,
     )
   }
@@ -116,23 +116,27 @@ function createFile(path: string): void {
 
 /** Configures the database and migrates it. Writes nothing before the version is known. */
 function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): void {
-  const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
-  if (kind === "foreign") {
-    throw new StoreError(
-      `${path} belongs to another program. Move it to another directory, or choose another path.`,
-    )
-  }
-  if (version > migrations.length) {
-    throw new StoreError(
-      `The database ${path} has version ${version}; this version of Tackle supports up to version ${migrations.length}. ` +
-        "Update Tackle, or set TACKLE_DATA_DIR to another directory. Nothing was changed.",
-    )
-  }
+  const { version, kind } = readKnownVersion(path, database, busyMs)
   database.exec(synchronous.normal)
   // This setting takes effect only before the first table is created. In older databases, the first reclaim applies it.
   if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
+}
+
+/** Returns the version. Throws {@link StoreError} if another program or a newer version of Tackle wrote the database. */
+function readKnownVersion(path: string, database: DatabaseSync, busyMs: number): DatabaseVersion {
+  const found = waitWhileBusy(busyMs, () => readVersion(database))
+  if (found.kind === "foreign")
+    throw new StoreError(
+      `${path} belongs to another program. Move it to another directory, or set TACKLE_DATA_DIR to another directory.`,
+    )
+  if (found.version > migrations.length)
+    throw new StoreError(
+      `The database ${path} has version ${found.version}; this version of Tackle supports up to version ${migrations.length}. ` +
+        "Update Tackle, or set TACKLE_DATA_DIR to another directory. Nothing was changed.",
+    )
+  return found
 }
 
 /**
@@ -236,7 +240,7 @@ const meanings: Record<number, string> = {
   10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
   11: "is damaged. Move it to another directory (keep it, because some data may be recoverable), then restart Tackle to create a new database.",
   13: "could not be written: the disk is full. Free some space, then try again.",
-  14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another directory.",
+  14: "cannot be opened. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
   19: "refused a change, because the session or message to which it belongs does not exist.",
   26: "is not a database. Move it to another directory, then restart Tackle to create a new database.",
 }
@@ -250,7 +254,8 @@ const busy = 5
 function sqliteError(path: string, error: unknown): TackleError {
   if (TackleError.isInstance(error)) return error
   const code = primaryCode(error)
-  if (code === undefined) return new StoreError(`The store refused a change: ${errorMessage(error)}`, error)
+  if (code === undefined)
+    return new StoreError(`An operation on the database ${path} failed: ${errorMessage(error)}`, error)
   const meaning =
     meanings[code] ??
     "could not be used. If this happens again, move the file to another directory, then restart Tackle."

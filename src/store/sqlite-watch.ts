@@ -45,8 +45,8 @@ export function createSqliteWatch(
   let last: unknown
 
   /**
-   * Returns the number of the last commit by another connection. If the number cannot be read now, returns the last
-   * known number.
+   * Returns a number that changes with each commit by another connection. If the number cannot be read now, returns the
+   * last known number.
    */
   function read(): unknown {
     try {
@@ -111,8 +111,9 @@ export function createSqliteWatch(
 }
 
 /**
- * Watches the log of the database. Calls `onReport` after each write. Returns undefined if the system does not report
- * writes immediately. Calls `onEnd` if the reports end, for example because the log was removed.
+ * Watches the log of the database. Calls `onReport` after each write. Returns undefined if the log cannot be watched, or
+ * if the system does not report writes immediately. Calls `onEnd` if the reports end, for example because the log was
+ * removed.
  */
 function watchLog(database: DatabaseSync, onReport: () => void, onEnd: () => void): FSWatcher | undefined {
   // Windows reports a write only after the file is closed.

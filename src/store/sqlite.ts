@@ -23,7 +23,7 @@ import { TenantLimitError } from "./tenants.ts"
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
-  /** Maximum time in milliseconds that a write waits for another process's lock. Default: 5000. */
+  /** Maximum time in milliseconds that an operation waits for another process's lock. Default: 5000. */
   busyTimeoutMs?: number
   /** Returns true if the holder of a lease is alive. Default: true while the holder's process runs. */
   isAlive?: (holder: LeaseHolder) => boolean

@@ -104,8 +104,8 @@ export interface CommitOptions {
   /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
   lease?: Lease
   /**
-   * Ends the lease of the options after the changes, in the same transaction. See {@link Store.release}. The changes may
-   * be empty. Default: false.
+   * Ends `lease` after the changes, in the same transaction. See {@link Store.release}. The changes may be empty.
+   * Default: false.
    */
   releases?: boolean
   /** With `releases`, runs after the changes. See {@link UpdateInputsOptions.also}. */
@@ -124,8 +124,9 @@ export type TransactionQuery = (
 /** Options of {@link Store.updateInputs}. */
 export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   /**
-   * Runs after the inputs are stored. In PostgreSQL, `also` is part of the transaction and must be quick: if it rejects
-   * or takes longer than two seconds, the transaction is rolled back. Other stores pass no `query`.
+   * Runs after the inputs are stored, if there are any. In PostgreSQL, `also` is part of the transaction: if it rejects,
+   * or sends no statement for two seconds, the transaction is rolled back. If the transaction is repeated, `also` runs
+   * again. Other stores call it after the transaction, without `query`.
    */
   also?(query?: TransactionQuery): Promise<void>
 }
@@ -139,7 +140,7 @@ export interface Mail {
   send(address: string, texts: readonly string[]): Promise<void>
   /**
    * Receives the texts for an address of up to 40 lower-case letters, digits and `_`. `onConnected` is called when
-   * texts can arrive, and again after a lost connection. Returns a function that stops listening.
+   * texts can arrive, and again each time a lost connection is restored. Returns a function that stops listening.
    */
   listen(address: string, onText: (text: string) => void, onConnected: () => void): () => void
 }
@@ -220,7 +221,8 @@ export interface Reserved {
 export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
 
 /**
- * Thrown when the database cannot be opened, read or written. The message names the database and says what to do next.
+ * Thrown when a store of sessions or file contents cannot be opened, read or written, or refuses a change. The message
+ * says what to do next.
  */
 export class StoreError extends TackleError {
   constructor(message: string, cause?: unknown, code = "store") {
@@ -260,8 +262,8 @@ export class StoreRemovedError extends StoreError {
 export class LeaseLostError extends StoreError {
   constructor(sessionID: string) {
     super(
-      `Another process has taken over session ${sessionID}, because this process did not renew its lease in time. ` +
-        "This process stored nothing more. Follow the session in the other process, or send the prompt again.",
+      `Another process has taken over session ${sessionID}, because this process appeared to have ended. ` +
+        "This process can no longer write to the session. Follow the session in the other process, or send the prompt again.",
       undefined,
       "store.lease",
     )
@@ -282,20 +284,20 @@ export class DamagedRowError extends StoreError {
 }
 
 /**
- * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. A resolved `commit` survives the end
- * of the process. A durable commit and all earlier commits survive a power loss. A rejected commit changes nothing.
- * Reads see every earlier commit and return copies.
+ * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. Except in a store in memory, a
+ * resolved `commit` survives the end of the process, and a durable commit and all earlier commits survive a power loss.
+ * A rejected commit changes nothing. Reads see every earlier commit and return copies.
  */
 export interface Store {
   /**
-   * Time in milliseconds for which a change that no caller waits for may wait for the next commit. Default: until the
-   * end of the current turn of the event loop.
+   * Time in milliseconds by which a change may be delayed to be stored with the next commit, if no caller waits for the
+   * change. Default: until the end of the current turn of the event loop.
    */
   readonly noteMs?: number
   /**
    * Applies all changes in order, or none of them. Returns a sequence number for each change. The numbers of a session
-   * start at 1 and have no gaps. Changes of grants have the number 0. Throws {@link StoreError} if the changes cannot
-   * be stored.
+   * start at 1 and have no gaps. Changes to grants have the number 0. Throws {@link StoreError} if the changes cannot be
+   * stored.
    */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<number[]>
   /** Returns the sequence number of the session's last change, or 0 if the session does not exist. */
@@ -337,9 +339,9 @@ export interface Store {
   sessions(filter?: SessionFilter): Promise<Session[]>
   /**
    * Returns the sessions that contain all words of a query, newest first. Searches titles, texts of the user and the
-   * model, names of attached files, and arguments of calls, but not outputs. The last word may be the beginning of a
-   * longer word. Any text is a valid query. The result for a query without words is empty. The first search takes
-   * longer, because it indexes the stored texts.
+   * model, names of attached files, and the tools and arguments of calls, but not outputs. The last word may be the
+   * beginning of a longer word. Any text is a valid query. The result for a query without words is empty. The first
+   * search takes longer, because it indexes the stored texts.
    */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
   /**
@@ -347,16 +349,19 @@ export interface Store {
    * exist.
    */
   deleteSession(id: string): Promise<boolean>
-  /** Returns messages and their parts, both in id order. The cost depends only on the size of the page. */
+  /**
+   * Returns messages and their parts, both in id order. The cost depends only on the size of the page. Throws {@link
+   * DamagedRowError} if a message or part of the page cannot be read.
+   */
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
   /** Returns the project grants of the worktree and the grants of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
-   * Leases the session to `holder`, unless another holder that is alive has the lease. A holder in SQLite or memory is
-   * alive while its process runs. A new lease ends the earlier one, even one of the same holder. Atomic across
-   * processes. Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant has
-   * already reached the limit.
+   * Leases the session to `holder`, unless another holder that is alive has the lease. In SQLite and memory, a holder is
+   * alive while its process runs. In PostgreSQL, it is alive until its lease expires. A new lease ends the earlier one,
+   * even one of the same holder. Atomic across processes. Throws {@link StoreError} if the session does not exist, and
+   * `TenantLimitError` if the tenant has already reached the limit.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**

@@ -4,7 +4,9 @@ import { counted } from "../util/words.ts"
 
 /** Limits of one tenant across all processes that share a store. An absent limit does not apply. */
 export interface TenantLimits {
-  /** Maximum number of sessions that run at once, except sessions of subagents. Further inputs wait. */
+  /**
+   * Maximum number of sessions that run at once. Sessions of subagents do not count. Inputs of further sessions wait.
+   */
   sessions?: number
   /** Maximum number of tokens per day (UTC), excluding cache reads. */
   tokensPerDay?: number

@@ -139,9 +139,14 @@ describeS3("S3-compatible storage", () => {
     const bucket = `s3://${server.bucket}`
     await expect(put(bucket, { AWS_ACCESS_KEY_ID: "wrong" })).rejects.toThrow(/answered.*403.*can list/)
     await expect(put("s3://missing-bucket")).rejects.toThrow(/missing-bucket does not exist/)
-    await expect(put(bucket, { AWS_ENDPOINT_URL: "http://127.0.0.1:1" })).rejects.toThrow(/cannot be reached/)
+    await expect(put(bucket, { AWS_ENDPOINT_URL: "http://127.0.0.1:1" })).rejects.toThrow(
+      /cannot be reached.*Check AWS_ENDPOINT_URL,/,
+    )
     await expect(put(bucket, { AWS_ACCESS_KEY_ID: undefined })).rejects.toThrow(/Set AWS_ACCESS_KEY_ID/)
     await expect(put("https://bucket")).rejects.toMatchObject({ code: "store.contents" })
     await expect(put(bucket, { AWS_ENDPOINT_URL: "nowhere" })).rejects.toThrow(/not a URL/)
+    await expect(put(bucket, { AWS_ENDPOINT_URL_S3: "nowhere" })).rejects.toThrow(
+      /in AWS_ENDPOINT_URL_S3 is not/,
+    )
   })
 })

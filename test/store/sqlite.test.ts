@@ -17,7 +17,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
-import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { openReadOnlySqliteStore, openSqliteStore } from "../../src/store/sqlite.ts"
 import { StoreError, StoreRemovedError } from "../../src/store/store.ts"
 import { testControl } from "../suites/control.ts"
 import { type LeasePlace, testLeases } from "../suites/leases.ts"
@@ -197,6 +197,7 @@ describe("an unusable file stays unchanged", () => {
     expect(message).toContain("999")
     expect(message).toContain(`up to version ${migrations.length}`)
     expect(message).toMatch(/Update Tackle/)
+    expect(await failure(openReadOnlySqliteStore(path))).toBe(message)
     expect(readFileSync(path)).toEqual(before)
   })
 
@@ -206,7 +207,16 @@ describe("an unusable file stays unchanged", () => {
     database.close()
     const before = readFileSync(path)
     expect(await failure(openSqliteStore(path))).toMatch(/another program/)
+    expect(await failure(openReadOnlySqliteStore(path))).toMatch(/another program/)
     expect(readFileSync(path)).toEqual(before)
+  })
+
+  test("an older database that cannot be migrated, because it is read-only", async () => {
+    await (await openSqliteStore(path)).close()
+    const database = new DatabaseSync(path)
+    database.exec(`PRAGMA user_version = ${migrations.length - 1}`)
+    database.close()
+    expect(await failure(openReadOnlySqliteStore(path))).toMatch(/older version.*Copy its directory/)
   })
 
   test("a directory instead of a file", async () => {
