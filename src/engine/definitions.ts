@@ -54,8 +54,8 @@ export interface DefinitionSource {
    * them triggers a new read. Each check costs one `stat` per path.
    */
   watched(): readonly string[]
-  /** State of the files when the definitions in the options were read. */
-  begun: Beginning
+  /** State of the files when the definitions in the options were read. If absent, the first use calls `find`. */
+  begun?: Beginning
   /** Returns the current definitions, and the problems of definitions that cannot be used. */
   find(): Promise<DefinitionSet & { problems: readonly DefinitionProblem[] }>
 }

@@ -307,6 +307,24 @@ test("refuses a request that no code answers, and says once how to answer or all
   expect((await engine.tackle.callTool(call)).state.status).toBe("error")
 })
 
+test("reads definitions before their first use if the source does not say how they were read", async () => {
+  const project = await temporaryProject({})
+  onTestFinished(() => project.remove())
+  const tackle = await createTackle({
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    store: createMemoryStore(),
+    definitions: {
+      watched: () => [project.path("agents")],
+      find: async () => ({ agents: { late: { description: "Found later." } }, problems: [] }),
+    },
+  })
+  onTestFinished(() => tackle.close())
+  expect(tackle.agents.has("late")).toBe(false)
+  await tackle.tools()
+  expect(tackle.agents.get("late")).toMatchObject({ description: "Found later." })
+})
+
 test("rejects an unknown option and a directory that does not exist", async () => {
   const here = import.meta.dirname
   const misspelt = { directory: here, permissions: "allow" } as Parameters<typeof createTackle>[0]
