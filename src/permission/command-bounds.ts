@@ -2,7 +2,7 @@ import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "no
 import { isIP } from "node:net"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import type { Bounds, Network } from "../sandbox/bounds.ts"
-import type { Rule } from "../schema/permission.ts"
+import type { Rule, Ruleset } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
 import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, realPath } from "../util/paths.ts"
@@ -133,7 +133,7 @@ function existing(paths: readonly string[]): string[] {
   return paths.filter((path) => existsSync(path)).map((path) => realPath(path))
 }
 
-/** Returns true if a rule denies only part of the worktree. Every file must then be judged individually. */
+/** Returns true if a rule denies some paths but not all. Every file must then be judged individually. */
 function deniesSome(policy: Policy, permission: string): boolean {
   return denyRules(policy, permission).length > 0
 }
@@ -276,18 +276,26 @@ function readIfFile(path: string): string | undefined {
  * address.
  */
 export function networkOf(policy: Policy): Network {
-  const isNetworkRule = (rule: Rule) => rule.permission === "network"
-  const layers = policy.layers.map(({ name, rules }) => ({ name, rules: rules.filter(isNetworkRule) }))
-  const rules = allRules({ layers, ceiling: policy.ceiling?.filter(isNetworkRule) })
+  const rules = allRules(policy).filter((rule) => concerns(rule, "network"))
   const allows = (host: string) => judge(policy, "network", [host], namedRules("network")).action === "allow"
-  if (!rules.some((rule) => rule.action === "allow")) return "closed"
+  if (!rules.some((rule) => rule.permission === "network" && rule.action === "allow")) return "closed"
   const isWhole = rules.every((rule) => rule.action === "allow" || rule.pattern === "*")
   if (isWhole && allows(wildcardProbe)) return "open"
-  const privateRules = allRules(policy).filter((rule) => rule.permission === "private_network")
   const allowsPrivate = (host: string) =>
     judge(policy, "private_network", [host], namedRules("private_network")).action === "allow" ||
     (isIP(host) !== 0 && judge(policy, "network", [host], namedRules("network")).rule?.pattern === host)
-  return { key: JSON.stringify([layers, policy.ceiling, privateRules]), allows, allowsPrivate }
+  return { key: JSON.stringify(networkRules(policy)), allows, allowsPrivate }
+}
+
+/** Returns the policy with only the rules that decide on hosts. */
+function networkRules({ layers, ceiling, bound }: Policy): Policy {
+  const about = (rules: Ruleset) =>
+    rules.filter((rule) => concerns(rule, "network") || concerns(rule, "private_network"))
+  return {
+    layers: layers.map((layer) => ({ ...layer, rules: about(layer.rules) })),
+    ceiling: ceiling && about(ceiling),
+    bound: bound && networkRules(bound),
+  }
 }
 
 /** The names in each scanned directory, by the directory's absolute path. */
@@ -334,8 +342,8 @@ interface Listing {
 }
 
 /**
- * Creates a scanner that does not follow links, and reads a directory again only if the time stamp of the directory has
- * changed.
+ * Creates a scanner that does not follow links, and reads a directory again only if its time stamp has changed or is too
+ * recent to be reliable.
  */
 export function createTreeScanner(): TreeScanner {
   let known = new Map<string, Listing>()

@@ -1,6 +1,11 @@
 import { link, mkdir, symlink, writeFile } from "node:fs/promises"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { commandBounds, createTreeScanner, type TreeScanner } from "../../src/permission/command-bounds.ts"
+import {
+  commandBounds,
+  createTreeScanner,
+  networkOf,
+  type TreeScanner,
+} from "../../src/permission/command-bounds.ts"
 import type { Layer } from "../../src/permission/policy.ts"
 import { defaultRules, type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
 import { knownPrograms } from "../../src/permission/shell/read-only-proof.ts"
@@ -254,6 +259,29 @@ describe("rules", () => {
     }
     const closed = network({ network: "deny" }, [untrusted])
     expect(typeof closed === "object" && closed.allows("x")).toBe(false)
+  })
+
+  test("closes hosts that a rule for every permission or the parent of a subagent denies", () => {
+    const layer = (permission: PermissionConfig): Layer => ({
+      name: "user",
+      rules: rulesFromObject(permission),
+    })
+    const open = layer({ network: "allow" })
+    const general = networkOf({
+      layers: [open, { ...layer({ "*": { "bad.test": "deny" } }), name: "project" }],
+    })
+    const subagent = networkOf({
+      layers: [open],
+      bound: { layers: [layer({ network: { "*": "allow", "bad.test": "deny" } })] },
+    })
+    for (const network of [general, subagent]) {
+      if (typeof network !== "object") throw new Error("a filter was expected")
+      expect(["bad.test", "good.test"].filter((host) => network.allows(host))).toEqual(["good.test"])
+    }
+    const bound = (host: string) =>
+      networkOf({ layers: [open], bound: { layers: [layer({ network: { "*": "deny", [host]: "allow" } })] } })
+    const [one, other] = [bound("a.test"), bound("b.test")]
+    expect(typeof one === "object" && typeof other === "object" && one.key !== other.key).toBe(true)
   })
 })
 
