@@ -23,7 +23,7 @@ export interface Refusal {
   permission: string
   patterns: string[]
   by: "user" | "rule" | "plugin" | "no-terminal" | "client" | "auto"
-  /** Rules that would allow the call, in the format of `--allow`. Empty or undefined if no rule can allow it. */
+  /** Rules that would allow the call, in the format of `--allow`. Empty or undefined if no such rules are known. */
   rules?: string[]
   reason: string
 }

@@ -127,7 +127,7 @@ function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]
-  const { pattern, forms, options, reason, remember } = check
+  const { pattern, forms, options, reason, remember, onlyOnce } = check
   const named = namedRules("sandbox_escape")
   const counts = (rule: Rule) => named.counts?.(rule) !== false && options.counts?.(rule) !== false
   const outside: Check = {
@@ -137,15 +137,16 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
     options: { ...options, counts },
     reason,
     remember,
+    onlyOnce,
   }
   const bothAsk = [check, outside].every((each) => judgeCheck(each, policy).action === "ask")
   return bothAsk ? [outside] : [check, outside]
 }
 
 /**
- * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. Without these, adds the
- * pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are never
- * remembered, so they ask every time.
+ * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. If the request has none, adds
+ * the pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are never
+ * remembered, so they ask every time. A check for `external_directory` already contains its patterns.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check
@@ -202,9 +203,9 @@ function markConfined(
 }
 
 /**
- * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. Proposes the narrowest rule
- * for each check. Returns undefined if one of the checks can be allowed only by a rule for the whole permission, or by
- * no rule.
+ * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. For each check, tries its
+ * spellings without wildcards first, and then the patterns that "always" remembers. Returns undefined if one of the checks
+ * is not allowed by any of these rules.
  */
 export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
   const found = checks.map((check) => {

@@ -12,7 +12,7 @@ export interface Denial {
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "client" | "auto"
   rule?: Rule
-  /** Name of the agent whose ceiling contains the rule. Undefined for other rules. */
+  /** Source of a rule that limits the agent, such as `built-in agent plan`. Undefined for other rules. */
   ceiling?: string
   /** Rules that would allow the request, in the format of `--allow`. */
   rules?: readonly string[]

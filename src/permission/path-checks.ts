@@ -74,6 +74,7 @@ export function resolveScope(scope: Scope, home: string): ResolvedScope {
 /**
  * Returns the checks for reading or changing a file at an absolute path: one for the path as written, one for the
  * resolved path if a link leads to a different path, and `external_directory` checks for a path outside the worktree.
+ * Reading in a directory of the session needs no `external_directory` check.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -190,7 +191,15 @@ function follow(path: string, known: Map<string, FollowedPath>): Followed {
 
 /** Returns a check for a path that cannot be resolved. Only the user can allow the check, not a rule. */
 function unresolved(permission: string, path: string, reason: string): Check {
-  return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
+  const options = { counts: () => false }
+  return {
+    permission,
+    pattern: path,
+    forms: [path],
+    options,
+    reason,
+    onlyOnce: "no rule can allow this path",
+  }
 }
 
 function sameLocation(written: string, real: string, scope: ResolvedScope): boolean {
@@ -329,7 +338,7 @@ function findNames(
   return names
 }
 
-/** Returns the path that a pattern names before its first wildcard, or the directory that contains the wildcard. */
+/** Returns the path that a pattern names or, for a pattern with wildcards, the directory that contains the first one. */
 function startOf(pattern: string, { worktree, realWorktree }: ResolvedScope): string {
   const literal = /^[^*?]*(?=$|\/[^/]*[*?])/.exec(pattern)?.[0] ?? ""
   const path = resolve(realWorktree, literal)
@@ -346,7 +355,7 @@ function entriesOf(directory: string): string[] {
       ? readdirSync(directory).map((name) => join(directory, name))
       : []
   } catch (error) {
-    // The command cannot list this directory either.
+    // The call cannot list this directory either.
     if (systemCode(error) === undefined) throw error
     return []
   }
@@ -358,7 +367,7 @@ export function sharedIdentity(path: string): string | undefined {
     const found = lstatSync(path, { throwIfNoEntry: false })
     return found?.isFile() && found.nlink > 1 ? `${found.dev}:${found.ino}` : undefined
   } catch {
-    // The path cannot be a file, for example because of a zero byte.
+    // The path is not accessible, or is invalid, for example because of a zero byte.
     return undefined
   }
 }

@@ -201,7 +201,11 @@ function stored(answer: Answer): RequestAnswer {
  */
 function parseReply(given: PermissionReply): PermissionReply {
   const parsed = PermissionReply.safeParse(given)
-  if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
+  if (!parsed.success)
+    throw new UsageError(
+      'Invalid reply: expected { reply: "once" }, { reply: "reject", message?: string } or ' +
+        '{ reply: "always", scope?: "session" | "project", patterns?: string[] }.',
+    )
   return parsed.data
 }
 

@@ -37,7 +37,7 @@ export interface Permission {
   /**
    * Resolves if the whole request is allowed. Judges the whole request before it asks the user. Awaits `beforeQuestion`
    * before each question, so that clients see the call first. Throws `PermissionError` if a rule, a plugin or the user
-   * refuses the request, or if no user can be asked. Throws the signal's reason if the signal aborts.
+   * refuses the request, or if no user answers it. Throws the signal's reason if the signal aborts.
    */
   ask(
     request: SessionAsk,
@@ -266,7 +266,7 @@ function reasonsForOnce({ permission, pattern, protection, remember, onlyOnce, o
   if (protection !== undefined) return [`${pattern} is protected`]
   if (permission === "doom_loop") return ["each repetition is a new decision"]
   if (options.counts !== undefined || options.span !== undefined)
-    return [`only the rule "${permission}: *" can allow ${pattern}`]
+    return [`only a rule that covers "${permission}: ${options.span ?? "*"}" can allow ${pattern}`]
   return [`no rule can describe only ${pattern}`]
 }
 

@@ -66,7 +66,7 @@ export interface JudgeOptions {
   span?: string
   /** The actions that count as a refusal for `span`. Default: `deny` and `ask`. */
   spanRefusals?: readonly Action[]
-  /** Returns true if the rule names the unknown part. Such a rule is not compared with the span. */
+  /** Returns true if the rule names the unknown part. If such a rule decides, other rules are not compared with `span`. */
   namesSpan?: (rule: Rule) => boolean
 }
 

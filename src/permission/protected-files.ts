@@ -166,7 +166,7 @@ function foldSegment(segment: string): string {
   return name === "" && !/^\.\.?$/.test(folded) ? folded : name
 }
 
-/** Returns the usual locations of keys, tokens and histories in a home directory. Most of them do not exist. */
+/** Returns the usual locations of keys, tokens and private data in a home directory. Most of them do not exist. */
 export function homeSecrets(home: string): { path: string; protection: Protection }[] {
   return homeSecretNames.map((name) => ({ path: join(home, name), protection: homeProtection(name) }))
 }

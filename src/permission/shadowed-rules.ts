@@ -12,9 +12,9 @@ export interface ShadowedRule {
 
 /**
  * Lists the rules that can never decide, because a later rule or a final deny covers everything that they match.
- * Omits defaults, which are meant to be overruled, and grants, which are temporary. If one allow covers another,
- * lists the covered rule only if both patterns are equal, because a narrower pattern can name a protected file. Does
- * not detect a rule that is covered only by several other rules together.
+ * Omits defaults, which are meant to be overruled, and grants, which are not part of the config. If one allow covers
+ * another, lists the covered rule only if both patterns are equal, because a narrower pattern can name a protected file.
+ * Does not detect a rule that is covered only by several other rules together.
  */
 export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   const written = layers.filter(({ name }) => name !== "defaults" && name !== "grants")

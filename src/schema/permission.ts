@@ -54,8 +54,8 @@ export const PermissionRequest = z.lazy(() =>
     /** Other permissions that the call needs, such as `edit` for a command that writes a file. */
     also: z.array(PermissionPart).optional(),
     /**
-     * Rules that would allow the request, in the format of `--allow`, such as `bash:npm test`. Empty if no rule can
-     * allow it.
+     * Rules that would allow the request, in the format of `--allow`, such as `bash:npm test`. Empty if no such rules are
+     * known.
      */
     rules: z.array(z.string()),
     /** Information for the decision, such as a diff, the command, or the resolved path. */

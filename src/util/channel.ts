@@ -12,7 +12,7 @@ export interface Channel<T> extends AsyncIterableIterator<T> {
   readonly size: number
 }
 
-/** Creates a channel. Calls `onLeave` once if the reader leaves the loop before `end` is called. */
+/** Creates a channel. Calls `onLeave` once if the reader leaves the loop before `end` or `fail` is called. */
 export function createChannel<T>(onLeave: () => void): Channel<T> {
   let queue: T[] = []
   /** Callbacks that resume reads that wait for a value. */

@@ -74,7 +74,10 @@ export interface ProcessInput {
 
 /** A running program in its own process group, with all processes that it starts. */
 export interface RunningProcess {
-  /** Lets a later process end the tree if this process is killed. Undefined on systems without `/proc` (macOS). */
+  /**
+   * Lets a later process end the tree if this process is killed. Undefined on systems without `/proc` (macOS), or if the
+   * program has already ended.
+   */
   readonly identity: TreeIdentity | undefined
   /** Set if {@link ProcessOptions.input} is true. Closed when the program and its output have ended. */
   readonly input?: ProcessInput

@@ -31,8 +31,9 @@ export type RepairedArguments =
 
 /**
  * Parses the arguments of a call. Repairs only unambiguous defects: empty text or `null` (becomes `{}`), JSON in a JSON
- * string, a code fence, text after the object, trailing commas, and raw line breaks in strings. Never guesses content:
- * truncated text and a second object remain errors. Arguments that are nested more than 200 levels deep are an error.
+ * string, a code fence, text after the object, trailing commas, and raw line breaks and tabs in strings. Never guesses
+ * content: truncated text and a second object remain errors. Arguments that are nested more than 200 levels deep are an
+ * error.
  */
 export function repairArguments(raw: string): RepairedArguments {
   const repaired = readArguments(raw)

@@ -4,7 +4,7 @@ import { unlessMissing } from "./file-system.ts"
 
 /** Limits for the content of a directory. */
 export interface SweepLimits {
-  /** Maximum age of an entry since its last write, in days. */
+  /** Maximum time since the last write to an entry, in days. */
   days: number
   /** Maximum size of all entries, in bytes. The newest entry stays even if it exceeds the limit. */
   bytes?: number

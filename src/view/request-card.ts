@@ -54,6 +54,7 @@ function titleOf(permission: string): string {
 const meanings: Readonly<Record<string, string>> = {
   doom_loop: "the model repeats itself",
   external_directory: "use files outside this project",
+  mcp_sampling: "let an MCP server send a request to the model",
   network: "connect to the internet",
   private_network: "connect to this machine or its private network",
   sandbox_escape: "run without the sandbox",

@@ -474,6 +474,23 @@ describe("an always reply", () => {
     expect(asked[0]?.metadata.onlyOnce).toContain(reason)
   })
 
+  test.each([
+    ["bash", "cat $X", 'only a rule that covers "external_directory: *" can allow $X'],
+    ["edit", "loop/a", "no rule can allow this path"],
+    ["bash", `echo ${"x".repeat(300_000)}`, "no rule can allow a command of this length"],
+    ["sandbox_escape", "npm run $X", "parts of it are known only at run time"],
+  ])("explains which rule can allow a request for %s", async (kind, pattern, reason) => {
+    const directory = temporaryDirectory()
+    symlinkSync("loop", join(directory, "loop"))
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
+    const request = { sessionID: "ses_1", permission: kind, patterns: [pattern] }
+    await permission.ask(request, { ...scope, directory, worktree: directory }, never)
+    const reasons = asked[0]?.metadata.onlyOnce
+    expect(Array.isArray(reasons) && reasons.some((text) => text.startsWith(reason)), String(reasons)).toBe(
+      true,
+    )
+  })
+
   test("remembers the pattern of a request that proposes none", async () => {
     const { permission, asked, scope } = answering(() => ({ reply: "always", scope: "session" }))
     const request = { sessionID: "ses_1", permission: "mine", patterns: ["a"] }

@@ -18,7 +18,6 @@ import {
   trackedFileChecks,
   wholeReadChecks,
 } from "./directory-checks.ts"
-import { maxEntries } from "./directory-files.ts"
 import { codeChecks, commandFileChecks, plannedFileChecks } from "./file-checks.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { globFiles } from "./paths-in-words.ts"
@@ -132,7 +131,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const found = reading ? await wholeReadChecks(context, proof.files, reading) : []
     if (!found) {
       add(await commandFileChecks(context))
-      check.reason ??= `the files that it reads are unknown, because its directory is unknown, contains more than ${maxEntries} entries, or contains unusual file names`
+      check.reason ??=
+        "the files that it reads are unknown, because its directory is unknown, or contains too many entries or unusual file names"
       continue
     }
     add(found)
@@ -234,7 +234,10 @@ function wholeChecks(plan: ShellPlan, text: string): Check[] {
   check.options.span = "*"
   if (plan.garbled) check.options.denyForms = crudeForms(text)
   check.reason = plan.opaque ?? "its command boundaries are uncertain"
-  check.onlyOnce = "only the rule * can allow this command"
+  check.onlyOnce =
+    text.length > maxCommandLength
+      ? "no rule can allow a command of this length"
+      : "only the rule * can allow this command"
   return [check]
 }
 

@@ -140,7 +140,7 @@ function reasonOf(command: {
     ? `${name} changes the meaning of later commands`
     : risks.every((group) => group.includes("-"))
       ? `${name} runs code from its input`
-      : `${name} can run a program or write a file with these options`
+      : `${name} can run a program or write a file with these arguments`
 }
 
 /** Returns true for a path with `..` after another segment, such as `build/../src`. */

@@ -187,7 +187,7 @@ export function kindOf(path: string): "file" | "directory" | undefined {
   try {
     return statSync(path).isDirectory() ? "directory" : "file"
   } catch {
-    // No command can change a path that does not resolve, for example because of a zero byte or a cycle of links.
+    // The path does not exist or does not resolve, for example because of a zero byte or a cycle of links.
     return undefined
   }
 }

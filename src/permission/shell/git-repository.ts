@@ -17,8 +17,8 @@ type GitUse = "reading" | "plain" | "writing" | "confined"
 /**
  * Returns the reason why git in this directory could run a program or show files of another repository. Returns
  * undefined if git can do neither. Except for `confined`, submodules count as a problem, because they have their own
- * configuration, and so do configuration sections that are not known to be harmless. Reads the files of the repository
- * instead of running git, which could itself run a program.
+ * configuration, and configuration sections count as a problem unless they are known to be harmless. Reads the files of
+ * the repository instead of running git, which could itself run a program.
  */
 export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
   try {
@@ -240,7 +240,7 @@ function indexProblem(gitDirectory: string, use: GitUse): string | undefined {
 
 /**
  * Returns the git directory: `.git` itself, or the directory that a `.git` file names. Returns undefined if git ignores
- * `.git` and searches the parent directory, and `unclear` if `.git` cannot be parsed.
+ * `.git` and searches the parent directory, and `unclear` if `.git` is not valid or cannot be read.
  */
 function findGitDirectory(root: string): string | "unclear" | undefined {
   try {

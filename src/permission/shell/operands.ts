@@ -165,7 +165,7 @@ export interface WrittenWord {
   below?: "any" | "tracked"
   /** The word is written only if none of these words names an existing file. */
   unlessExist?: readonly Word[]
-  /** Set if the command may or may not write the word. */
+  /** Set if it is unknown whether the command writes the word. */
   uncertain?: true
   /** Whether the word is relative to the root of the repository. */
   fromRoot?: true

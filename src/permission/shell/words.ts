@@ -26,7 +26,7 @@ export interface Word {
   numeric?: boolean
   /** Whether the word is a process substitution, which the program reads like a file. */
   stream?: boolean
-  /** Whether the word is a line of the wrapper's standard input. */
+  /** Whether the word is a name from the wrapper: a line of the input of `xargs`, or a file that `find` found. */
   fromInput?: boolean
   /**
    * Whether the word is an unquoted variable with a glob. Such a word stands for the files that the glob matches only

@@ -14,7 +14,8 @@ import { harmlessDevice, literalWord, type Word } from "./words.ts"
 /**
  * Returns `edit` checks for each written path that is protected or that a rule denies. A rule that allows the command
  * does not allow these edits. The command requires permission if a rule denies a path in a directory that the command
- * changes, if a path is known only at run time, or if the command names a denied path that it may write.
+ * changes, if a rule denies any edit and a path is known only at run time, or if the command names a denied path that it
+ * may write.
  */
 export async function writeChecks(of: CommandContext): Promise<Check[]> {
   const context: WriteContext = { ...of, denies: deniesOf(of.policy, "edit").length > 0 }

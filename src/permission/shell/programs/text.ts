@@ -53,7 +53,7 @@ const sedCommand = new RegExp(
 )
 const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y
 
-/** Checks one command after the other. One regular expression for all commands could backtrack for minutes. */
+/** Checks the commands one by one. One regular expression for all commands could backtrack for minutes. */
 function isPlainSed(script: string): boolean {
   let position = script.length - script.trimStart().length
   const skip = (pattern: RegExp) => {

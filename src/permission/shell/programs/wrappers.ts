@@ -65,7 +65,7 @@ export const wrappers: ProgramTable = [
     },
   ],
   ["sh bash dash", { transparent: "always", wraps: "shell", remember: "exact" }],
-  // These shells interpret some words in other ways than bash.
+  // These shells interpret some words differently from bash.
   ["zsh ksh fish", { wraps: "shell", remember: "exact" }],
   [
     "mksh ash rbash hush yash posh lksh oksh loksh pdksh mrsh brush osh bosh rksh rzsh",
