@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process"
+import { type ExecFileOptions, execFile } from "node:child_process"
 import { hardenedGitEnvironment } from "../permission/shell/git-repository.ts"
 import { errorMessage } from "../util/errors.ts"
 
@@ -21,12 +21,14 @@ const maxOutput = 64 * 1024 * 1024
  * Runs git without a shell and returns its output. Disables the repository's hooks, monitors and submodules and, unless
  * `connects` is true, its pagers and signing programs. If git fails, rejects with the error output of git.
  */
-export function runGit(
+export async function runGit(
   args: readonly string[],
   { cwd, environment, connects = false, signal }: GitOptions,
 ): Promise<string> {
-  const hardened = hardenedGitEnvironment()
   const own = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("GIT_")))
+  const run = (command: readonly string[], variables: Readonly<Record<string, string>>) =>
+    execGit(command, { cwd, env: { ...own, ...variables }, maxBuffer: maxOutput, signal })
+  if (!connects) return run(args, hardenedGitEnvironment())
   const connecting = {
     GIT_TERMINAL_PROMPT: "0",
     GIT_ALLOW_PROTOCOL: "http:https:ssh",
@@ -43,14 +45,23 @@ export function runGit(
       "submodule.recurse": "false",
     }),
   }
+  const configuredSsh = await run(["config", "--get", "core.sshCommand"], connecting).catch(() => "")
+  return run(args, { ...connecting, GIT_SSH_COMMAND: limitedSsh(configuredSsh.trim()) })
+}
+
+/**
+ * Adds options to a command of the user that starts OpenSSH: ssh asks nothing, and ends if it cannot connect within 30
+ * seconds or if the server does not respond for a minute. Returns commands for other programs unchanged.
+ */
+function limitedSsh(command: string): string {
+  const ssh = command || "ssh"
+  const options = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
+  return /^(?:\S*\/)?ssh(?:\s|$)/.test(ssh) ? `${ssh} ${options}` : ssh
+}
+
+function execGit(args: readonly string[], options: ExecFileOptions): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const options = {
-    cwd,
-    env: { ...own, ...(connects ? connecting : hardened) },
-    maxBuffer: maxOutput,
-    signal,
-  }
-  execFile("git", [...args], options, (error, stdout, stderr) => {
+  execFile("git", [...args], { ...options, encoding: "utf8" }, (error, stdout, stderr) => {
     if (!error) resolve(stdout)
     else reject(new Error(stderr.trim() || errorMessage(error), { cause: error }))
   })

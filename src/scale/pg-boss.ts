@@ -260,9 +260,11 @@ function createWorker({
         await commit()
         onCommitted()
         return jobs
-      } catch {
-        // Another process has changed one of the sessions, or the connection was lost.
+      } catch (error) {
         await rollback()
+        // TK002: the session has changed since it was read. A store error: another process has leased it.
+        const isExpected = StoreError.isThrown(error) || isTransient(error) || systemCode(error) === "TK002"
+        if (!isExpected) onProblem("sessions could not be leased together with their jobs", error)
       }
     }
     return boss.fetch<JobData>(queue, { batchSize })

@@ -127,7 +127,7 @@ export async function startWorker({
     reserved.delete(sessionID)
     // An earlier run of the session may still be ending, because it lost its lease or because its job ended together
     // with its lease.
-    await running.get(sessionID)?.done
+    while (running.has(sessionID)) await running.get(sessionID)?.done
     const { promise: done, resolve } = Promise.withResolvers<void>()
     const stop = new AbortController()
     running.set(sessionID, { stop, done })

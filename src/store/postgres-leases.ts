@@ -89,6 +89,7 @@ export function createPostgresLeases(
       reserved.delete(sessionID)
       return { isHeld: true, lease: early }
     }
+    const sent = performance.now()
     const given = [sessionID, holder.id, JSON.stringify(holder), ttl]
     let row: { taken?: unknown; present?: unknown; running?: unknown } | undefined
     if (limit) {
@@ -100,13 +101,13 @@ export function createPostgresLeases(
     else row = await takeLease({ sessionID, holder, ttl })
     if (row?.taken == null)
       return { isHeld: false, holder: typeof row?.present === "string" ? parse(row.present) : holder }
-    return { isHeld: true, lease: hold(sessionID, holder, Number(row.taken)) }
+    return { isHeld: true, lease: hold(sessionID, holder, Number(row.taken), sent) }
   }
 
-  /** Starts to renew a lease that was taken. */
-  function hold(sessionID: string, holder: LeaseHolder, epoch: number): Lease {
+  /** Starts to renew a lease. `sent` is the time at which the statement that took it was sent. */
+  function hold(sessionID: string, holder: LeaseHolder, epoch: number, sent: number): Lease {
     const controller = new AbortController()
-    const entry = { controller, renewed: performance.now() }
+    const entry = { controller, renewed: sent }
     held.set(epoch, entry)
     timer ??= setInterval(() => void renew(), ttlMs / 3).unref()
     return {
@@ -140,12 +141,13 @@ export function createPostgresLeases(
       return [{ session, holder, takes, changes, expected: Number(seq) }]
     })
     if (takings.length === 0) return () => []
+    const sent = performance.now()
     const taken = await takeLeasesIn(async (text, values) => run(text, values), takings)
     if (taken.some((each) => each.taken == null))
       throw new StoreError("Another process has leased a session.")
     return () =>
       takings.map(({ session, holder }, index) => {
-        const lease = { ...hold(session.id, holder, Number(taken[index]?.taken)), isReserved: true }
+        const lease = { ...hold(session.id, holder, Number(taken[index]?.taken), sent), isReserved: true }
         reserved.set(session.id, lease)
         const end = async () => {
           if (reserved.get(session.id) !== lease) return
