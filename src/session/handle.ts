@@ -125,7 +125,7 @@ export interface UndoResult {
 
 /** The pending inputs of a session. All operations are atomic across processes. */
 export interface SessionInputs {
-  /** Returns the pending inputs in the order of their delivery. */
+  /** Returns the pending inputs, sorted by position. */
   list(): Promise<Input[]>
   /**
    * Changes a pending input. Throws `InputEndedError` if the input is no longer pending or is being delivered, and

@@ -331,7 +331,7 @@ export interface Store {
     decide: (current: CurrentInputs) => readonly Input[],
     options?: UpdateInputsOptions,
   ): Promise<{ input: Input; seq: number }[]>
-  /** Returns the pending inputs of a session in the order of their delivery. */
+  /** Returns the pending inputs of a session, sorted by position. */
   inputs(sessionID: string): Promise<Input[]>
   /** Returns the ids of all sessions with pending inputs. */
   sessionsWithInputs(): Promise<string[]>

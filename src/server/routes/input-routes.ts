@@ -46,7 +46,7 @@ export function inputRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/input",
-      summary: "List the pending inputs in the order of their delivery",
+      summary: "List the pending inputs, by position",
       scope: "read",
       request: { params: sessionParams },
       responses: { 200: json(page(inputResponses.input)) },
