@@ -117,7 +117,10 @@ export interface MessageOutput {
   parts: Record<string, unknown>[]
 }
 
-/** The next model request. `message` is the user's stored message. `provider` contains the id of the provider and no options. */
+/**
+ * The next model request. `message` is the user's stored message. `provider` contains the id of the provider, and no
+ * options.
+ */
 export interface ChatInput {
   sessionID: string
   agent: string
