@@ -71,7 +71,7 @@ export interface App {
   close(): void
 }
 
-/** Time in milliseconds within which the user must press Ctrl+C again to leave. */
+/** Time in milliseconds within which the user must press the `clear` key again to leave. */
 const leaveMs = 1_500
 
 /**
@@ -80,7 +80,7 @@ const leaveMs = 1_500
  */
 const frameMs = 33
 
-/** Minimum duration in milliseconds of a completed run whose duration is shown. */
+/** Minimum duration in milliseconds at which the duration of a completed run is shown. */
 const minDoneMs = 10_000
 
 /** Minimum number of screen rows at which an empty editor is shown below a card. */
@@ -102,6 +102,7 @@ export function createApp(options: AppOptions): App {
     rows: () => tui.terminal.rows,
     linesAbove: () => screen.linesAbove,
     olderKey: keys.label("scrollUp"),
+    expandKey: keys.label("expand"),
   })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
@@ -280,8 +281,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * Called when the user presses Ctrl+C. Stops the user's shell command if one is running. Otherwise, the first press
-   * clears the editor or interrupts the run, and a second press leaves the interface.
+   * Called when the user presses the `clear` key (by default Ctrl+C). Stops the user's shell command if one is running.
+   * Otherwise, the first press clears the editor or interrupts the run, and a second press leaves the interface.
    */
   function cancel(): void {
     if (input.stopShell()) return

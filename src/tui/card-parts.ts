@@ -146,7 +146,12 @@ export function indented(text: string, width: number, by = 2): string[] {
   return wrap(text, width - by).map((line) => clip(" ".repeat(by) + line, width))
 }
 
-/** Minimum width at which the names and texts of a list stand side by side. */
+/** Returns the hint about the key that shows all lines. Empty if they are shown already, or if no key shows them. */
+export function expandHint({ expanded, expandKey }: { expanded?: boolean; expandKey?: string }): string {
+  return expanded || !expandKey ? "" : ` (${expandKey.toLowerCase()} shows all)`
+}
+
+/** Minimum width at which the names and texts of a list are shown side by side. */
 const minTableWidth = 60
 
 /**

@@ -21,7 +21,7 @@ import {
   pickSession,
   pickTheme,
 } from "./pickers.ts"
-import { lastTurn, rewind } from "./rewind.ts"
+import { lastTurn, rewind, withAdvice } from "./rewind.ts"
 import type { Shell } from "./shell.ts"
 
 /** A command of the interface, which the user calls with `/name`. */
@@ -118,14 +118,15 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   async function redo(): Promise<void> {
     const session = opened()
     const last = undoneTurns.at(-1)
-    if (last?.copyID !== session.id) return showFiles("Redid the turn", await session.redo())
+    if (last?.copyID !== session.id)
+      return showFiles("Redid the turn", await withAdvice("redo", session, () => session.redo()))
     if (last.lastMessageID !== lastMessageID())
       throw new UsageError(
         "Cannot redo the turn, because you sent a prompt after the undo. /sessions opens the earlier session.",
       )
     const before = await api.sessions.get(last.sessionID)
     if (!before) throw new UsageError("The session with the undone turn was deleted.")
-    const redone = last.hasFiles ? await before.redo() : undefined
+    const redone = last.hasFiles ? await withAdvice("redo", before, () => before.redo()) : undefined
     undoneTurns.pop()
     await shell.open(before)
     showFiles("Redid the turn", redone)
@@ -243,7 +244,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "compact", description: "Replace old messages with a summary for the model", run: compact },
     {
       name: "queue",
-      description: "Edit, withdraw or deliver the pending inputs",
+      description: "Edit or withdraw pending inputs, or continue a paused queue",
       run: () => pickInput(shell, opened()),
     },
     {
@@ -272,7 +273,10 @@ function modelItem(name: string): AutocompleteItem {
   return { value: name, label: name }
 }
 
-/** Shows the keys of all actions in a panel. */
+/**
+ * Shows the keys of the actions in a panel. Omits actions without a key, and the library's scroll actions for full-screen
+ * mode.
+ */
 export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme" | "showPanel">): void {
   const rows = keys
     .list()

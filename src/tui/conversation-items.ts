@@ -2,7 +2,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { counted } from "../util/words.ts"
 import { visible } from "../view/visible.ts"
-import { clip, indented, wrap } from "./card-parts.ts"
+import { clip, expandHint, indented, wrap } from "./card-parts.ts"
 import { renderFile } from "./image-view.ts"
 import { renderMarkdown } from "./markdown.ts"
 import { type Notes, renderNote } from "./notes.ts"
@@ -19,7 +19,8 @@ export interface ConversationItem {
 }
 
 /**
- * Lines of messages and parts. The cache needs no invalidation, because a changed message or part is a new object.
+ * Lines of messages, parts and notes. A change needs no invalidation, because a changed message, part or note is a new
+ * object.
  */
 export type LineCache = WeakMap<object, { width: number; lines: string[] }>
 
@@ -93,7 +94,9 @@ function renderUserMessage(
   const calls = parts.filter((part): part is ToolPart => part.type === "tool")
   return [
     ...(texts.length > 0 ? shown : []).map((line, index) => theme.user(`${index === 0 ? "›" : " "} ${line}`)),
-    ...(hidden > 0 ? [clip(theme.dim(`  … ${counted(hidden, "more line")} (ctrl+o shows all)`), width)] : []),
+    ...(hidden > 0
+      ? [clip(theme.dim(`  … ${counted(hidden, "more line")}${expandHint(options)}`), width)]
+      : []),
     ...files.flatMap((file) => renderFile(file, width, theme)),
     "",
     ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),

@@ -44,8 +44,10 @@ export interface ConversationOptions {
    * Returns the number of lines of the last frame that are above the screen, where they can no longer be changed.
    */
   linesAbove(): number
-  /** Name of the key that shows earlier messages. */
+  /** Name of the key that shows earlier messages. Empty if no key does. */
   olderKey: string
+  /** Name of the key that shows all output. Empty if no key does. */
+  expandKey: string
 }
 
 /** Number of screens that are drawn when a session opens. Drawing 100 messages would take longer than the startup. */
@@ -70,7 +72,7 @@ const maxLines = 1_000
  */
 export function createConversation(
   theme: Theme,
-  { rows, linesAbove, olderKey }: ConversationOptions = noScreen,
+  { rows, linesAbove, olderKey, expandKey }: ConversationOptions = noScreen,
 ): Conversation {
   let state: SessionState | undefined
   let hasOlder = false
@@ -105,7 +107,7 @@ export function createConversation(
 
   function optionsOf(): CallOptions {
     return {
-      ...{ theme, expanded, subagents: state?.subagents ?? new Map() },
+      ...{ theme, expanded, expandKey, subagents: state?.subagents ?? new Map() },
       worktree: state?.session.worktree ?? "",
     }
   }
@@ -150,7 +152,7 @@ export function createConversation(
     if (!hasHead) return []
     const isWhole = !first || (first.messageID === state?.messages[0]?.message.id && !hasOlder)
     if (isWhole) return itemsOfNotes(notes, undefined, { ...optionsOf(), width, cache })
-    const text = `── earlier messages: ${olderKey} ──`
+    const text = `── earlier messages${olderKey === "" ? "" : `: ${olderKey}`} ──`
     return [{ key: "head", messageID: undefined, lines: [clip(theme.dim(text), width), ""] }]
   }
 
@@ -278,6 +280,7 @@ const noScreen: ConversationOptions = {
   rows: () => Number.POSITIVE_INFINITY,
   linesAbove: () => 0,
   olderKey: "",
+  expandKey: "",
 }
 
 function countLines(items: readonly ConversationItem[]): number {

@@ -1,6 +1,7 @@
 import { diffWordsWithSpace, parsePatch } from "diff"
 import { showInvisible } from "../util/invisible.ts"
-import { clip, wrap } from "./card-parts.ts"
+import { counted } from "../util/words.ts"
+import { clip, expandHint, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** A line of a diff with its number in the old or new file. */
@@ -15,6 +16,10 @@ export interface DiffOptions {
   width: number
   theme: Theme
   maxLines: number
+  /** Whether the view is expanded already, so that the key does not show more. */
+  expanded?: boolean
+  /** Name of the key that shows all lines, such as `Ctrl+O`. Default: no key is named. */
+  expandKey?: string
   /** Whether lines that are wider than the width are wrapped instead of cut. */
   wraps?: boolean
 }
@@ -23,9 +28,10 @@ export interface DiffOptions {
  * Formats a unified diff with line numbers. Highlights the changed words of a changed line. Shows at most `maxLines`
  * lines, followed by the number of hidden lines. Makes hidden characters visible.
  */
-export function renderDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions): string[] {
+export function renderDiff(diff: string, options: DiffOptions): string[] {
+  const { theme } = options
   const files = parsed(diff)
-  if (!files) return plainDiff(diff, { width, theme, maxLines, wraps })
+  if (!files) return plainDiff(diff, options)
   const lines = files.flatMap(({ name, hunks }) => {
     const digits = String(Math.max(1, ...hunks.flat().map(({ number }) => number))).length
     const body = hunks.flatMap((hunk, index) => [
@@ -34,11 +40,12 @@ export function renderDiff(diff: string, { width, theme, maxLines, wraps }: Diff
     ])
     return files.length > 1 ? [`  ${theme.bold(showInvisible(name))}`, ...body] : body
   })
-  return limited(lines, { width, theme, maxLines, wraps })
+  return limited(lines, options)
 }
 
 /** Formats a diff that cannot be parsed, such as a shortened diff. */
-function plainDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions): string[] {
+function plainDiff(diff: string, options: DiffOptions): string[] {
+  const { theme } = options
   const lines = diff
     .trimEnd()
     .split("\n")
@@ -47,14 +54,17 @@ function plainDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions)
       if (line.startsWith("+")) return theme.added(text)
       return line.startsWith("-") ? theme.removed(text) : theme.dim(text)
     })
-  return limited(lines, { width, theme, maxLines, wraps })
+  return limited(lines, options)
 }
 
-function limited(lines: readonly string[], { width, theme, maxLines, wraps }: DiffOptions): string[] {
+function limited(
+  lines: readonly string[],
+  { width, theme, maxLines, wraps, ...options }: DiffOptions,
+): string[] {
   const first = lines.slice(0, maxLines)
   const shown = wraps ? first.flatMap((line) => wrapped(line, width)) : first.map((line) => clip(line, width))
   const left = lines.length - first.length
-  const note = theme.dim(`  … ${left} more ${left === 1 ? "line" : "lines"} (ctrl+o shows all)`)
+  const note = theme.dim(`  … ${counted(left, "more line")}${expandHint(options)}`)
   return left > 0 ? [...shown, clip(note, width)] : shown
 }
 

@@ -47,7 +47,7 @@ export interface InputArea {
   clear(): boolean
 }
 
-/** Time in milliseconds within which the user must press Escape again to rewind. */
+/** Time in milliseconds within which the user must press the `interrupt` key again to rewind. */
 const rewindMs = 800
 
 /** Creates the area with the editor, the pending inputs and the panel. */
@@ -60,7 +60,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     takeBack: { value: takeBack },
   })
   const commands = createSlashCommands(shell)
-  const panel = createPanel({ theme, rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)) })
+  const panel = createPanel({
+    ...{ theme, closeKey: keys.label("interrupt") },
+    rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)),
+  })
   const waiting = createWaitingInputs()
   const runner = createShellRunner({ api, onRequests, show: options.showCall })
   /** The input that was in the editor before the user started to edit a pending input. */
@@ -175,14 +178,17 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     const taken = await waiting.take(session, input)
     if (taken) {
       editor.setInput(taken)
-      notify("Enter or Tab sends the changed input. Esc keeps the input unchanged.")
+      const [queue, cancel] = [keys.label("queue"), keys.label("interrupt")]
+      notify(
+        `Enter${queue && ` or ${queue}`} sends the changed input.${cancel && ` ${cancel} keeps the input unchanged.`}`,
+      )
     } else {
       restoreDraft()
       notify("This input is no longer waiting.")
     }
   }
 
-  /** Returns true if Up in the empty editor can move a waiting input to the editor. */
+  /** Returns true if ↑ in the empty editor can move a waiting input to the editor. */
   function canTakeBack(): boolean {
     const isWaiting = shell.state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
     return isWaiting && editor.isEmpty && waiting.editing === undefined && !panel.isOpen
@@ -210,11 +216,11 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   }
 
   /**
-   * Called when the user presses Escape. Does the first of these that applies: stops the user's shell command, closes
-   * the panel, ends the edit of a pending input, or interrupts the run. A second press opens the list of earlier
-   * prompts.
+   * Called when the user presses the `interrupt` key (by default Escape). Does the first of these that applies: stops
+   * the user's shell command, closes the panel, ends the edit of a pending input, or interrupts the run. A second press
+   * opens the list of earlier prompts.
    */
-  function pressEscape(): boolean {
+  function pressInterrupt(): boolean {
     const { session, state } = shell
     const isTwice = Date.now() - escapedAt < rewindMs
     escapedAt = Number.NEGATIVE_INFINITY
@@ -253,9 +259,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     renderQueue: (width) =>
       renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
     handleKey(data) {
-      // Two quick key presses can arrive as one input.
-      if (data === "\u001b\u001b") return pressEscape() && pressEscape()
-      if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressEscape()
+      // Two quick presses of Escape can arrive as one input.
+      if (data === "\u001b\u001b" && keys.matches("\u001b", "interrupt"))
+        return pressInterrupt() && pressInterrupt()
+      if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressInterrupt()
       escapedAt = Number.NEGATIVE_INFINITY
       if (panel.isOpen && scrollKeys.some((key) => matchesKey(data, key))) panel.handleInput?.(data)
       else if (keys.matches(data, "takeBack") || (matchesKey(data, "up") && canTakeBack()))

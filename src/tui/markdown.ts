@@ -22,7 +22,7 @@ export function renderMarkdown(text: string, width: number, theme: Theme): strin
 
 const closing = /\n\s*(?:`{3,}|~{3,})\s*$/
 
-/** Clears the cached lines of all blocks, for example after a change of the theme. */
+/** Clears the cached lines of all blocks. Needed after the highlighter has been loaded, because it adds colors. */
 export function forgetBlocks(): void {
   blockLines.clear()
 }

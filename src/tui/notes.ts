@@ -1,7 +1,7 @@
 import type { ToolPart } from "../schema/part.ts"
 import { terminalText } from "../util/terminal-text.ts"
 import { visible } from "../view/visible.ts"
-import { clip, wrap } from "./card-parts.ts"
+import { clip, expandHint, wrap } from "./card-parts.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
 /** A shell command of the user, a text from a tool, or a warning. A changed note is a new object. */
@@ -14,7 +14,7 @@ export type Note = { call: ToolPart } | { text: string }
 export interface Notes {
   /** Adds a text. Joins consecutive texts. */
   addText(text: string, after: string | undefined): void
-  /** Adds a call. A call that already has a note with the same id stays in its place and is replaced. */
+  /** Adds a call. If a note already contains the call, updates the call in this note. */
   setCall(call: ToolPart, after: string | undefined): void
   clear(): void
   /** Returns the notes after a message. If `messageID` is undefined, returns the notes before the first message. */
@@ -68,13 +68,13 @@ export function renderNote(note: Note, width: number, options: CallOptions): str
     : renderText(note.text, width, options)
 }
 
-function renderText(text: string, width: number, { theme, expanded }: CallOptions): string[] {
+function renderText(text: string, width: number, { theme, ...options }: CallOptions): string[] {
   const lines = visible(terminalText(text).trim())
     .split("\n")
     .flatMap((line) => wrap(line, width - 2))
-  const shown = expanded ? lines : lines.slice(-maxLines)
+  const shown = options.expanded ? lines : lines.slice(-maxLines)
   const hidden = lines.length - shown.length
-  const note = `… ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`
+  const note = `… ${hidden} earlier ${hidden === 1 ? "line" : "lines"}${expandHint(options)}`
   const marked = [...(hidden > 0 ? [note] : []), ...shown].map(
     (line, index) => `${index === 0 ? "!" : " "} ${line}`,
   )

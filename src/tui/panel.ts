@@ -13,8 +13,19 @@ export interface Panel extends Component {
   hide(): void
 }
 
-/** Creates a closed panel. An open panel shows at most `rows()` lines of text. */
-export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): Panel {
+/**
+ * Creates a closed panel. An open panel shows at most `rows()` lines of text. `closeKey` is the name of the key that
+ * closes the panel. It is empty if no key does.
+ */
+export function createPanel({
+  theme,
+  rows,
+  closeKey,
+}: {
+  theme: Theme
+  rows(): number
+  closeKey: string
+}): Panel {
   let content: { title: string; text: PanelText } | undefined
   let scrolled = createScrolledText()
   return {
@@ -39,7 +50,7 @@ export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): 
       const wrapped = typeof text === "string" ? wrap(text, width - 2) : text(width - 2)
       const lines = wrapped.map((line) => clip(`  ${line}`, width))
       return [
-        headLine({ title: content.title, note: "Esc closes", width, theme }),
+        headLine({ title: content.title, note: closeKey && `${closeKey} closes`, width, theme }),
         ...scrolled.render(lines, rows(), theme).map((line) => clip(line, width)),
       ]
     },

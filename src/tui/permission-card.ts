@@ -40,7 +40,7 @@ export interface PermissionCard extends Component, Focusable {
   readonly requestID: string
   /** Sets the number of other requests that wait. */
   setWaiting(count: number): void
-  /** Shows that the request was answered elsewhere. After this, the card accepts no reply. */
+  /** Shows why the request no longer waits. After this, the card accepts no reply. */
   showEnd(text: string): void
   /** Stops the timers of the card. */
   close(): void
@@ -132,7 +132,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     decision.type(text)
     const { named, typed } = decision
     if (named === undefined || typed.length !== 1) return
-    // A reason cannot allow anything, and the user may type it at once.
+    // This choice needs no delay: it cannot allow anything, and the user may type the reason at once.
     if (choices[named]?.value === "feedback") {
       askReason()
       return

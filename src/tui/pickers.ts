@@ -1,4 +1,5 @@
 import type { SessionApi } from "../client/api.ts"
+import type { Grant } from "../schema/permission.ts"
 import type { ListedSession } from "../schema/session.ts"
 import { showInvisible } from "../util/invisible.ts"
 import { localMinute } from "../util/time.ts"
@@ -193,12 +194,16 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
 }
 
 /** Lists the permissions that the user granted with "always", and lets the user revoke them. */
-export async function pickGrant({ tui, theme, api, notify }: Shell): Promise<void> {
+export async function pickGrant({ tui, theme, api, notify, session, state }: Shell): Promise<void> {
+  // A grant for a subagent's session is stored for the session that started the subagent.
+  const own = [session?.id, state?.session.parentID]
+  const place = ({ scope, sessionID }: Grant) =>
+    scope === "project" || own.includes(sessionID) ? `in this ${scope}` : "in another session"
   const list = async () =>
-    (await api.grants()).map(({ id, permission, pattern, scope, time }) => ({
-      value: id,
-      label: `${permission}: ${showInvisible(pattern)}`,
-      detail: `in this ${scope}, since ${localMinute(time.created)}`,
+    (await api.grants()).map((grant) => ({
+      value: grant.id,
+      label: `${grant.permission}: ${showInvisible(grant.pattern)}`,
+      detail: `${place(grant)}, since ${localMinute(grant.time.created)}`,
     }))
   const items = await list()
   if (items.length === 0) {

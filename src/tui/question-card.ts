@@ -25,7 +25,7 @@ export interface QuestionCard extends Component, Focusable {
   readonly requestID: string
   /** Sets the number of other requests that wait. */
   setWaiting(count: number): void
-  /** Shows that the questions were answered elsewhere. After this, the card accepts no answer. */
+  /** Shows why the questions no longer wait. After this, the card accepts no answer. */
   showEnd(text: string): void
   close(): void
 }

@@ -2,6 +2,7 @@ import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { UndoResult } from "../session/handle.ts"
+import { UsageError } from "../util/errors.ts"
 
 /** A prompt of the user to which the session can be rewound. */
 export interface RewindPoint {
@@ -87,7 +88,7 @@ export interface RewindResult {
 /**
  * Rewinds a session to the time before a prompt. Interrupts an active run first. The conversation continues in a copy,
  * so the messages of the original session do not change. Restores all files or none: if a file cannot be restored,
- * throws `UndoRefusedError` and does not rewind the conversation.
+ * throws the error of {@link withAdvice} and does not rewind the conversation.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },
@@ -98,9 +99,32 @@ export async function rewind(
   const undone =
     target === "conversation" || point.changedTurns === 0
       ? undefined
-      : await session.undo({ through: point.messageID })
+      : await withAdvice("undo", session, () => session.undo({ through: point.messageID }))
   if (target === "files") return { session, undone }
   return { session: await copyBefore({ api, session }, point.messageID), undone }
+}
+
+/**
+ * Runs an undo or redo of a session. If some files cannot be restored, rejects with a `UsageError` that names these
+ * files and the commands of the next step, because the advice of the original error is for other interfaces.
+ */
+export async function withAdvice<T>(
+  direction: "undo" | "redo",
+  { id }: Pick<SessionApi, "id">,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const isRefused = error instanceof Error && "code" in error && error.code === "session.undo"
+    const end = isRefused ? error.message.lastIndexOf("\n") : -1
+    if (!isRefused || end < 0) throw error
+    const command = `tackle session ${direction} ${id}`
+    throw new UsageError(
+      `${error.message.slice(0, end)}\nCheck these files first. In a shell, \`${command} --others\` restores only the other files, if any, and \`${command} --skip\` restores no file.`,
+      error,
+    )
+  }
 }
 
 /** Returns a copy of the session that ends before a message. Returns a new session if the message is the first. */

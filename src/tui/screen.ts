@@ -15,7 +15,10 @@ import {
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
-  /** Called when the user scrolls past the first line in full-screen mode. `lines` is negative. */
+  /**
+   * Called when the user scrolls past the first line in full-screen mode. `lines` is the number of lines that were
+   * missing, as a negative number.
+   */
   onTop(lines: number): void
 }
 
@@ -135,7 +138,7 @@ export function createScreen(
       terminal.write(focusReports.off)
       tui.stop()
       const continued = once(process, "SIGCONT")
-      // Once the terminal is released, nothing else may keep the process running.
+      // Without this timer, the process could exit, because nothing else keeps it running.
       const alive = setInterval(() => {}, 60_000)
       process.kill(0, "SIGTSTP")
       await continued

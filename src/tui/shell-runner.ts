@@ -33,7 +33,7 @@ export function createShellRunner({
     },
     stop: () => active?.abort(),
     async run(command, agent) {
-      if (active) throw new Error("Another shell command is running. Esc stops it.")
+      if (active) throw new Error("Another shell command is running. Stop it, or wait until it ends.")
       const abort = new AbortController()
       active = abort
       count += 1

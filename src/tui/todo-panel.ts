@@ -8,9 +8,9 @@ import type { Theme } from "./theme.ts"
 const maxEntries = 6
 
 /**
- * Formats the to-do list of a session. Returns no lines if all entries are done. With `isShort`, shows only the current
- * entry and the number of completed entries. Otherwise, shows at most {@link maxEntries} entries, starting just before
- * the first open entry.
+ * Formats the to-do list of a session. Returns no lines if no entry is open. With `isShort`, shows only the current
+ * entry and the number of entries that are not open. Otherwise, shows at most {@link maxEntries} entries, starting just
+ * before the first open entry.
  */
 export function renderTodos(
   todos: readonly Todo[],

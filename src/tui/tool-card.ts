@@ -3,7 +3,7 @@ import { terminalText } from "../util/terminal-text.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../view/call-summary.ts"
 import type { SubagentState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
-import { clip, indented, wrap } from "./card-parts.ts"
+import { clip, expandHint, indented, wrap } from "./card-parts.ts"
 import { renderDiff } from "./diff-view.ts"
 import { renderFile } from "./image-view.ts"
 import type { Paint, Theme } from "./theme.ts"
@@ -13,6 +13,8 @@ export interface CallOptions {
   theme: Theme
   /** Whether all output and the whole diff are shown. */
   expanded: boolean
+  /** Name of the key that shows all output, such as `Ctrl+O`. Empty if no key does. */
+  expandKey: string
   worktree: string
   /** The sessions of subagents, by id. */
   subagents: ReadonlyMap<string, SubagentState>
@@ -28,7 +30,7 @@ const outputLines: Readonly<Record<CallSummary["outcome"], number>> = {
 }
 const maxDiffLines = 40
 const maxErrorLines = 3
-/** Maximum number of lines of an expanded output. */
+/** Maximum number of lines of an expanded output or diff. */
 const maxExpandedLines = 2_000
 /** Maximum number of calls that the card of a subagent shows. */
 const maxSubagentCalls = 4
@@ -69,7 +71,7 @@ function titleLine({ tool, subject, details, outcome }: CallSummary, width: numb
 }
 
 function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & { width: number }): string[] {
-  const { theme, expanded, worktree, width } = options
+  const { theme, expanded, expandKey, worktree, width } = options
   const { state } = part
   if (state.status === "pending") return []
   const { sessionID, diff, output } = state.metadata ?? {}
@@ -77,12 +79,15 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
   if (state.status === "error" && typeof output !== "string") {
     const lines = indented(visible(state.error), width).map(theme.dim)
     if (expanded || lines.length <= maxErrorLines) return lines
-    return [...lines.slice(0, maxErrorLines - 1), theme.dim("  … (ctrl+o shows all)")]
+    return [...lines.slice(0, maxErrorLines - 1), theme.dim(`  …${expandHint(options)}`)]
   }
   if (state.status !== "error" && typeof diff === "string") {
     const results = state.status === "completed" ? formatterResults(state, worktree) : []
     return [
-      ...renderDiff(diff, { width, theme, maxLines: expanded ? maxExpandedLines : maxDiffLines }),
+      ...renderDiff(diff, {
+        ...{ width, theme, expanded, expandKey },
+        maxLines: expanded ? maxExpandedLines : maxDiffLines,
+      }),
       ...results.map(({ text, problem }) => `  ${(problem ? theme.warning : theme.dim)(visible(text))}`),
     ]
   }
@@ -103,7 +108,7 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
 function lastLines(
   output: string,
   max: number,
-  { theme, expanded, width }: Pick<CallOptions, "theme" | "expanded"> & { width: number },
+  { theme, expanded, expandKey, width }: CallOptions & { width: number },
 ): string[] {
   const text = terminalText(output).trimEnd()
   if (text === "" || max === 0) return []
@@ -113,7 +118,8 @@ function lastLines(
     .slice(hidden)
     .flatMap((line) => (expanded ? wrap(line, width - 2) : [line.replaceAll("\t", "    ")]))
     .map((line) => theme.dim(`  ${line}`))
-  const note = theme.dim(`  … ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`)
+  const hint = expandHint({ expanded, expandKey })
+  const note = theme.dim(`  … ${hidden} earlier ${hidden === 1 ? "line" : "lines"}${hint}`)
   return (hidden > 0 ? [note, ...shown] : shown).map((line) => clip(line, width))
 }
 

@@ -116,7 +116,7 @@ export function createCards(options: CardsOptions): Cards {
   async function replyTo(request: PermissionRequest, reply: PermissionReply): Promise<void> {
     const outcome = await api.reply(request.id, reply)
     if (outcome === "already")
-      onProblem("Another window had already answered the request, so your answer had no effect.")
+      onProblem("The request had already been answered elsewhere, so your answer had no effect.")
   }
 
   function questionCard(request: QuestionRequest): ShownCard["component"] {

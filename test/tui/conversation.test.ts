@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from "node:util"
 import { describe, expect, test } from "vitest"
 import type { Message, MessageWithParts } from "../../src/schema/message.ts"
-import type { Part } from "../../src/schema/part.ts"
+import type { Part, ToolPart } from "../../src/schema/part.ts"
 import { type Conversation, createConversation } from "../../src/tui/conversation.ts"
+import { renderCall } from "../../src/tui/tool-card.ts"
 import { createSessionState, type SessionState } from "../../src/view/session-state.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { theme } from "./components.ts"
@@ -49,7 +50,7 @@ function withCalls(
 function open() {
   const view = { rows: 30, above: 0 }
   const conversation: Conversation = createConversation(theme, {
-    ...{ rows: () => view.rows, linesAbove: () => view.above, olderKey: "pgup" },
+    ...{ rows: () => view.rows, linesAbove: () => view.above, olderKey: "pgup", expandKey: "" },
   })
   let lines: string[] = []
   return {
@@ -153,5 +154,39 @@ describe("lines above the screen", () => {
     conversation.setState(stateOf(prompts(50).slice(3)))
     expect(draw()[0]).toBe("› prompt 3")
     expect(conversation.isStale).toBe(false)
+  })
+})
+
+describe("a shortened item", () => {
+  const options = { theme, worktree: "/w", subagents: new Map(), expandKey: "F8" }
+  const input = { command: "go" }
+  const time = { start: 1, end: 2 }
+  const lines = Array.from({ length: 5_000 }, (_, line) => `+line ${line}`).join("\n")
+  const diff = `--- a\n+++ a\n@@ -0,0 +1,5000 @@\n${lines}`
+  const states: Record<string, ToolPart["state"]> = {
+    output: { status: "completed", input, time, title: "", output: lines, metadata: { output: lines } },
+    diff: { status: "completed", input, time, title: "", output: "", metadata: { diff } },
+    error: { status: "error", input, time, error: lines },
+  }
+
+  test.each(Object.keys(states))("names the key that shows all of its %s, until it is pressed", (kind) => {
+    const state = states[kind] as ToolPart["state"]
+    const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "call_1" }
+    const part: ToolPart = { ...ids, type: "tool", tool: "bash", state }
+    expect(renderCall(part, 80, { ...options, expanded: false }).join("\n")).toContain("… ")
+    expect(renderCall(part, 80, { ...options, expanded: false }).join("\n")).toContain("(f8 shows all)")
+    expect(renderCall(part, 80, { ...options, expanded: true }).join("\n")).not.toContain("shows all")
+    const withoutKey = renderCall(part, 80, { ...options, expandKey: "", expanded: false }).join("\n")
+    expect(withoutKey).toContain("…")
+    expect(withoutKey).not.toContain("shows all")
+  })
+
+  test("names the key that shows all of a prompt", () => {
+    const conversation = createConversation(theme, {
+      ...{ rows: () => 100, linesAbove: () => 0, olderKey: "", expandKey: "F8" },
+    })
+    const prompt = { message: aMessage("msg_1", "ses_1"), parts: [aPart("prt_1", "msg_1", "ses_1", lines)] }
+    conversation.setState(stateOf([prompt]))
+    expect(conversation.render(80).join("\n")).toContain("(f8 shows all)")
   })
 })

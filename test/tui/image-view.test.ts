@@ -57,7 +57,9 @@ test("shows the image that a call returned", () => {
   }
   const base = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "call_1" }
   const part = { ...base, type: "tool", tool: "read", state } as unknown as ToolPart
-  const lines = renderCall(part, 80, { theme, expanded: false, worktree: "/w", subagents: new Map() })
+  const lines = renderCall(part, 80, {
+    ...{ theme, expanded: false, expandKey: "", worktree: "/w", subagents: new Map() },
+  })
   expect(plain(lines)[0]).toContain("✓ read a.png")
   expect(lines.join()).toContain("\u001b_G")
 })

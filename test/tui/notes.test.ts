@@ -38,11 +38,13 @@ test("shows a note after the message that was the last when it was added, and ch
 })
 
 test("joins texts that follow each other, shows the last lines, and shows all if it is expanded", () => {
-  const conversation = createConversation(theme)
+  const conversation = createConversation(theme, {
+    ...{ rows: () => Number.POSITIVE_INFINITY, linesAbove: () => 0, olderKey: "", expandKey: "F8" },
+  })
   for (let line = 1; line <= 30; line++) conversation.notes.addText(`line ${line}\u001b[2J`, undefined)
   expect(shown(conversation)).toHaveLength(11)
   expect(shown(conversation)).toEqual(
-    expect.arrayContaining(["! … 20 earlier lines (ctrl+o shows all)", "  line 21", "  line 30"]),
+    expect.arrayContaining(["! … 20 earlier lines (f8 shows all)", "  line 21", "  line 30"]),
   )
   conversation.expanded = true
   expect(shown(conversation)).toEqual(expect.arrayContaining(["! line 1", "  line 30"]))

@@ -69,10 +69,11 @@ test("withdraws an input whose new text is sent instead", async () => {
 })
 
 test.each([80, 40])("shows a long text in a panel of limited height at %i columns", (width) => {
-  const panel = createPanel({ theme, rows: () => 6 })
+  const panel = createPanel({ theme, rows: () => 6, closeKey: "F9" })
   expect(rendered(panel, width)).toBe("")
   panel.show("Output", Array.from({ length: 30 }, (_, line) => `line ${line} ${"x".repeat(60)}`).join("\n"))
   expect(rendered(panel, width)).toContain("line 0")
+  expect(rendered(panel, width)).toContain("F9 closes")
   expect(rendered(panel, width).split("\n").length).toBeLessThanOrEqual(7)
   for (let page = 0; page < 20; page++) panel.handleInput?.(keys.pageDown)
   expect(rendered(panel, width)).toContain("line 29")

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest"
+import { UndoRefusedError } from "../../src/files/put-back.ts"
 import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
-import { lastTurn } from "../../src/tui/rewind.ts"
+import { lastTurn, withAdvice } from "../../src/tui/rewind.ts"
 import { aMessage, aPart } from "../suites/records.ts"
 
 const image = { mime: "image/png", url: "data:image/png;base64,AA==", filename: "a.png" }
@@ -47,4 +48,16 @@ test("a prompt returns with the images that its text marks", () => {
   expect(lastTurn([prompt("msg_1", "see [image 1]", file, file)])?.images).toEqual([image])
   expect(lastTurn([prompt("msg_1", "see @a.png", file)])?.images).toEqual([])
   expect(lastTurn([])).toBeUndefined()
+})
+
+test("a refused undo names the files and commands, and no flags of another interface", async () => {
+  const refusal = new UndoRefusedError("undo", [{ path: "/w/a", why: "changed" }], 2)
+  const message = await withAdvice("undo", { id: "ses_1" }, () => Promise.reject(refusal)).catch(
+    (error: Error) => error.message,
+  )
+  expect(message).toContain("/w/a: it has been changed in the meantime")
+  expect(message).toContain("`tackle session undo ses_1 --others`")
+  expect(message).not.toContain("(--others)")
+  const other = new Error("one line")
+  await expect(withAdvice("redo", { id: "ses_1" }, () => Promise.reject(other))).rejects.toBe(other)
 })

@@ -103,7 +103,7 @@ test("no line of a conversation is wider than the screen", () => {
 })
 
 test("no line of a call is wider than the screen", () => {
-  const options = { theme, worktree: "/w", subagents: new Map() }
+  const options = { theme, expandKey: "Ctrl+O", worktree: "/w", subagents: new Map() }
   fc.assert(
     fc.property(toolPart, width, fc.boolean(), (call, columns, expanded) =>
       expectFit(renderCall(call, columns, { ...options, expanded }), columns),
