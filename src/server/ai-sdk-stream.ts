@@ -91,7 +91,8 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
 
 /**
  * Creates a mapper from the events of a session to the chunks of one message. `messageID` is the message that the
- * client continues, if any. `open` returns the unanswered permission requests of the session.
+ * client continues, if any. `open` returns the unanswered permission requests of the session
+ * and its subagents.
  */
 export function createUiStream({
   sessionID,

@@ -27,7 +27,7 @@ export interface ServerContext {
   followEvents(listener: (event: TackleEvent) => void, tenant?: string): () => void
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
-   * the maximum number of running sessions. Sessions of a tenant wait instead.
+   * the maximum number of running sessions. This limit does not apply to sessions of a tenant, whose inputs wait instead.
    */
   assertStartsWork(sessionID?: string, tenant?: string): void
   /** Ends the streams of a session. */
@@ -38,7 +38,7 @@ export interface ServerContext {
    */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
-  /** Maximum number of events that wait for a slow client. */
+  /** Maximum number of events that wait for a slow client, per stream. */
   maxWaiting: number
 }
 

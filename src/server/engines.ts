@@ -21,7 +21,7 @@ export interface EnginesOptions {
   onProblem(message: string, error: unknown): void
 }
 
-/** An engine that stays open until `release` is called. */
+/** An open engine. It is not closed for inactivity before `release` is called. */
 export interface HeldEngine {
   tackle: Tackle
   /** Allows the engine to be closed when no other request uses it. Idempotent. */

@@ -156,7 +156,7 @@ function describe(error: unknown): Shown {
 /** Returns the message and details for clients. The error's own message names command-line flags. */
 function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "message" | "details"> {
   return {
-    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but the next request continues with the next turn.`,
+    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but counts the turn as undone or redone.`,
     details: { files: refused },
   }
 }
@@ -171,7 +171,10 @@ function fromHono({ status, message }: HTTPException): Shown {
 
 /** Returns the error for a body that is not sent as JSON. */
 export function unsupportedType(): ServerError {
-  return new ServerError("Send the body as JSON with the header `content-type: application/json`.", {
-    code: "content-type.unsupported",
-  })
+  return new ServerError(
+    "The body is not sent as JSON. Send it with the header `content-type: application/json`.",
+    {
+      code: "content-type.unsupported",
+    },
+  )
 }

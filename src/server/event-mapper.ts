@@ -20,7 +20,7 @@ export interface EventMapper<T> {
 /** A text or reasoning part. */
 export type StreamedText = Pick<Extract<Part, { type: "text" | "reasoning" }>, "id" | "type">
 
-/** Formats events for a protocol. Each method returns the items for one event of the run. */
+/** Formats the events of a run for a protocol. Each method returns the items to send. */
 export interface Protocol<T> {
   /** Starts the output. */
   start(): T[]

@@ -5,7 +5,7 @@ import type { ServerContext } from "./context.ts"
 
 /** Options of {@link eventStream}. */
 export interface EventStreamResponse {
-  /** Interval in milliseconds between comments that keep the connection alive. */
+  /** Time in milliseconds without data after which a comment is sent, to keep the connection alive. */
   heartbeatMs: number
   /**
    * Session whose stream the client can resume. Only messages with events of this session have an `id`. Default: none.
@@ -120,8 +120,8 @@ export function eventStream(
 
 /**
  * Returns a response body that streams all events from `subscribe`, converted with `convert`. The stream ends when the
- * server stops. If the client reads too slowly, the stream ends with `behind`, and the client must read the sessions
- * again.
+ * server stops. If the client reads too slowly, the stream ends with `behind`, if given, and the client must read the
+ * sessions again.
  */
 export function streamOfAll<T extends StreamedEvent>(
   { heartbeatMs, maxWaiting, streamSignal }: ServerContext,

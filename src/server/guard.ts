@@ -91,7 +91,7 @@ function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean)
   const name = nameIn(header)
   if (hosts.has(name) || (isWide && isIP(name.replace(/^\[|\]$/g, "")) !== 0)) return
   throw new ServerError(
-    `Requests for the host ${JSON.stringify(name)} are not served. Use 127.0.0.1 or localhost, or allow the origin of your proxy with --cors.`,
+    `Requests for the host ${JSON.stringify(name)} are not served. Use ${isWide ? "the IP address of the server" : "127.0.0.1 or localhost"}, or allow the origin of your proxy with --cors.`,
     { code: "host.forbidden" },
   )
 }
@@ -150,10 +150,13 @@ async function assertToken(
       { code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
     )
   if (token.open >= maxRequests)
-    throw new ServerError(`The token has ${maxRequests} open requests. Close some of them, then try again.`, {
-      code: "token.busy",
-      headers: { "retry-after": "1" },
-    })
+    throw new ServerError(
+      `The token has ${maxRequests} open requests, which is the maximum. Close some of them, then try again.`,
+      {
+        code: "token.busy",
+        headers: { "retry-after": "1" },
+      },
+    )
   token.open += 1
   c.env.outgoing.once("close", () => {
     token.open -= 1

@@ -48,7 +48,8 @@ export interface MappedSession {
    */
   reply(answers: readonly RequestAnswer[]): Promise<void>
   /**
-   * Returns the events of the session after a sequence number. The caller must read the channel to its end or close it.
+   * Returns the events of the session after a sequence number, and new requests of its subagents. The caller must read
+   * the channel to its end or close it.
    */
   follow(after: number): Channel<SessionEvent>
 }
@@ -206,7 +207,7 @@ function give(tackle: Tackle, requestID: string, reply: RequestAnswer["reply"]) 
 }
 
 /**
- * Returns the events of a session, and the requests of its subagents. The stored changes after `after` do not count
+ * Returns the events of a session, and new requests of its subagents. The stored changes after `after` do not count
  * toward the maximum number of waiting events.
  */
 function eventsOf(

@@ -64,7 +64,7 @@ export function createReplies({ engines, store, otherRequests }: RepliesOptions)
     const isVisible = stored?.answer && (known || (await isServed(stored.asked)))
     const first = isVisible && stored.answer ? replyOf(stored.answer) : known?.reply
     if (!first) return
-    throw new ServerError(`The request ${id} has already been answered. The reply was not applied.`, {
+    throw new ServerError(`The request ${id} has already been answered. This reply was not applied.`, {
       code: "request.answered",
       details: { first },
     })

@@ -37,13 +37,16 @@ export interface ServerOptions {
   pageDirectory?: string
   /** Origins of web pages that may use the server. Default: none. */
   origins?: readonly string[]
-  /** Interval in milliseconds between comments that keep event streams alive. Default: 15,000. */
+  /** Time in milliseconds without data after which an event stream sends a comment. Default: 15,000. */
   heartbeatMs?: number
-  /** Maximum number of events that wait for a slow client. Default: 10,000. */
+  /** Maximum number of events that wait for a slow client, per stream. Default: 10,000. */
   maxWaiting?: number
   /** Maximum size of a body in bytes. Default: 20 MB. */
   maxBodyBytes?: number
-  /** Maximum number of sessions that run at once, including subagents. Default: 256. */
+  /**
+   * Maximum number of sessions that run at once, including subagents. Does not apply to sessions of tenants. Default:
+   * 256.
+   */
   maxRunning?: number
   /** Maximum number of open engines. Idle engines are closed first. Default: 64. */
   maxEngines?: number
@@ -246,7 +249,7 @@ async function resume(
   }
 }
 
-/** Waits until no prompt is running, but at most for `graceMs`. When a run ends, its next input is not started. */
+/** Waits until no prompt is running, but at most for `graceMs`. When a run ends, the next input of its session is not started. */
 async function drain({ engines, store }: ServerContext, graceMs: number): Promise<void> {
   const running = new Map<string, SessionHandle>()
   for (const { tackle, sessionID } of engines.sessions()) {

@@ -48,7 +48,9 @@ export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareH
     const [, requestID] = /^POST \/request\/(\w+)\/reply$/.exec(route) ?? []
     if (requestID === undefined)
       throw new ServerError(
-        "A token with a tenant can use only the routes of its sessions. Use a token without a tenant.",
+        route === "GET /request"
+          ? "With a token of a tenant, GET /request needs the query parameter `session`."
+          : `A token of a tenant cannot use ${route}. Use a token without a tenant.`,
         { code: "tenant.forbidden" },
       )
     const owner = await sessionOfRequest(requestID)

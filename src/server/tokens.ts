@@ -129,11 +129,13 @@ export function readTokenFile(path: string): TokenLine[] {
       )
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new UsageError(`The token file ${path} cannot be read: ${fileReason(error)}.`, error)
+    throw new UsageError(`The token file ${path} cannot be read or created: ${fileReason(error)}.`, error)
   }
   const tokens = text.split("\n").flatMap((line, index) => readLine(line.trim(), `${path}:${index + 1}`))
   if (tokens.length === 0)
-    throw new UsageError(`The token file ${path} contains no token. Delete the file to create a new token.`)
+    throw new UsageError(
+      `The token file ${path} contains no token. Add a token, or delete the file so that the next start creates one.`,
+    )
   return tokens
 }
 

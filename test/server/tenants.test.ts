@@ -77,6 +77,8 @@ test("lets a token with a tenant use only its own sessions", async () => {
   // Routes that show other sessions or the files of a project.
   for (const path of ["/request", "/event", "/grant", "/find/file?query=a", "/opencode/session", "/file"])
     expect((await get(path, { scope: "run" })).body.error.code).toBe("tenant.forbidden")
+  expect((await get("/request", { scope: "run" })).body.error.message).toContain("query parameter `session`")
+  expect((await get("/grant", { scope: "run" })).body.error.message).toContain("cannot use GET /grant")
   expect((await get("/agent", { scope: "run" })).status).toBe(200)
 
   const { body: archive } = await get(`/session/${plain}/export`)

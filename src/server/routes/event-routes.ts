@@ -11,7 +11,7 @@ const sequence = numberIn({ min: 0, max: Number.MAX_SAFE_INTEGER })
 /** OpenAPI description of an event stream. */
 const stream = (id: string) => ({
   200: {
-    description: `Server-sent events. Each \`data\` is a \`SessionEvent\` or a \`Reset\` as JSON. ${id} A comment every 15 seconds shows that the connection works.`,
+    description: `Server-sent events. Each \`data\` is a \`SessionEvent\` or a \`Reset\` as JSON. ${id} After 15 seconds without data, a comment shows that the connection works.`,
     content: {
       "text/event-stream": {
         schema: z.custom<string>().openapi({
@@ -123,7 +123,10 @@ function lastEventID(c: Context): number | undefined {
   if (text === undefined || text === "") return undefined
   const parsed = sequence.safeParse(/^\d+$/.test(text) ? text : "-")
   if (parsed.success) return parsed.data
-  throw new ServerError("The header Last-Event-ID is not a sequence number.", {
-    code: "request.invalid",
-  })
+  throw new ServerError(
+    "The header Last-Event-ID is not a sequence number. Send the last `id` of the stream.",
+    {
+      code: "request.invalid",
+    },
+  )
 }

@@ -139,7 +139,7 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/interrupt",
       summary: "Stop the run",
       description:
-        "Pauses the queue until the next input. Also stops a run in another process. Responds when the run has ended, or when its process is no longer alive.",
+        "Pauses the queue until the next input or `POST /session/{id}/resume`. Also stops a run in another process. Responds when the run has ended, or when its process is no longer alive.",
       scope: "run",
       request: {
         params: sessionParams,
@@ -163,7 +163,7 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/wait",
       summary: "Wait until the session is idle",
       description:
-        "Responds when the session is idle in all processes, or after the timeout. The response contains the end of the last run that this server has seen.",
+        "Responds when the session is idle in all processes, or after the timeout. If the session is idle, `run` is the end of the last run that this server has seen, if any.",
       scope: "read",
       request: {
         params: sessionParams,

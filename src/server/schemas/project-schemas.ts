@@ -84,7 +84,7 @@ const Project = z.object({
       }),
       z.object({ works: z.literal(false), reason: z.string() }),
     ])
-    .describe("Whether commands run in a sandbox"),
+    .describe("Whether the sandbox for commands works"),
 })
 
 const Output = z.object({
