@@ -5,7 +5,7 @@ import { systemCode, TackleError } from "../util/errors.ts"
 import { editDistance } from "../util/similarity.ts"
 import { showName } from "./show-name.ts"
 
-/** Thrown if a path does not exist. The message suggests similar names. */
+/** Thrown if a path does not exist. The message suggests similar names, if any. */
 export class PathNotFoundError extends TackleError {
   readonly path: string
   constructor(path: string, message: string) {
@@ -14,11 +14,18 @@ export class PathNotFoundError extends TackleError {
   }
 }
 
-/** Thrown if a path is a pipe, socket or device. Reading such a file could block or have side effects. */
+/**
+ * Thrown if a path is a pipe, socket or device, which could block or have side effects when read. Also thrown if a path
+ * is a directory instead of a file.
+ */
 export class SpecialFileError extends TackleError {
   readonly path: string
   constructor(path: string, kind: string) {
-    super(`${path} is a ${kind}, not a file or directory. Only files and directories can be read.`, {
+    const problem =
+      kind === "directory"
+        ? `${path} is a directory, not a file. Use the path of a file in it.`
+        : `${path} is a ${kind}, not a file or directory. Only files and directories can be read.`
+    super(problem, {
       code: "file.special",
       recoverable: true,
     })
@@ -33,7 +40,7 @@ export class UnreadableContentError extends TackleError {
   }
 }
 
-/** Thrown if the requested offset is beyond the last line. */
+/** Thrown if the requested offset is beyond the last line of a file or the last entry of a directory. */
 export class OffsetError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.offset", recoverable: true })

@@ -81,7 +81,7 @@ export async function assertUnchanged(before: FileBefore): Promise<void> {
   if (same) return
   throw new FileChangeError(
     "changed",
-    `${showName(before.path)} changed while this call waited for permission. Nothing was written. Read it again, then try again.`,
+    `${showName(before.path)} changed after this call read it. Nothing was written. Read it again, then try again.`,
   )
 }
 

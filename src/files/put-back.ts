@@ -284,7 +284,7 @@ async function storeForReversal(
   contents: ContentStore,
 ): Promise<void> {
   if (!now || (await contents.put(now.bytes)) !== undefined) return
-  throw new TackleError(`${path} is too large to store. Nothing was changed.`, {
+  throw new TackleError(`The current content of ${path} is too large to store. Nothing was changed.`, {
     code: "session.undo",
     recoverable: false,
   })

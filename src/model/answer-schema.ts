@@ -54,7 +54,7 @@ function checkerOf(schema: JsonSchema): z.ZodType {
     })
   } catch (error) {
     throw new UsageError(
-      `Cannot check the schema for the answer: ${errorMessage(error)}. Remove the unsupported keyword from the schema.`,
+      `Cannot check the schema for the answer: ${errorMessage(error)}. Correct the schema, or remove the unsupported keyword.`,
       error,
     )
   }

@@ -261,7 +261,7 @@ async function openForeign(
       throw packageError(`The provider package ${npm} could not be loaded: ${errorMessage(error)}`, error)
     }
     throw packageError(
-      `The provider package ${npm} of provider.${settings.name} is not installed. Install it next to Tackle: npm install ${npm}`,
+      `The provider package ${npm} of provider.${settings.name} is not installed. Install it where Tackle is installed: npm install ${npm} (with -g for a global installation)`,
       error,
     )
   }

@@ -13,7 +13,7 @@ import { UsageError } from "../util/errors.ts"
 import { tooLong } from "./answer-guard.ts"
 import { type CallRequest, callOptions } from "./call-options.ts"
 import { ProviderError } from "./errors.ts"
-import { modelName } from "./model.ts"
+import { type ModelInfo, modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
@@ -28,7 +28,7 @@ export interface StreamLimits {
 /** Default timeouts: five minutes each, as in Node's `fetch`. Slow local models need this time. */
 export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
 
-/** Maximum time in ms between the finish part and the end of the stream. */
+/** Maximum time in milliseconds between the finish part and the end of the stream. */
 const closingMs = 1_000
 
 /** Maximum number of characters of text, reasoning and arguments in one answer. */
@@ -82,7 +82,9 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
     idleMs: info?.timeouts?.idleMs ?? idleMs,
   }
   throwIfAborted(request.signal)
-  const watch = watchStream(request.signal, limits.firstByteMs, (ms) => silence(modelName(ref), ms))
+  const watch = watchStream(request.signal, limits.firstByteMs, (ms) =>
+    silence(ref, ms, { begun, timeouts: info?.timeouts }),
+  )
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
   let begun = false
   const cancel = () => void reader?.cancel(watch.stopped).catch(ignoreLateFailure)
@@ -254,10 +256,22 @@ function readCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-/** Returns the retryable error for a server that has sent nothing for `ms` milliseconds. */
-function silence(model: string, ms: number): ProviderError {
+/**
+ * Returns the retryable error for a server that has sent nothing for `ms` milliseconds. The message names the key that
+ * sets this limit. `begun` is true if the answer has begun.
+ */
+function silence(
+  ref: ModelInfo["ref"],
+  ms: number,
+  { begun, timeouts }: { begun: boolean; timeouts: ModelInfo["timeouts"] },
+): ProviderError {
+  const own = begun ? timeouts?.idleMs : timeouts?.firstByteMs
+  const key =
+    own === undefined
+      ? `timeout.${begun ? "idleSeconds" : "firstByteSeconds"}`
+      : `provider.${ref.providerID}.options.${begun ? "chunkTimeout" : "headerTimeout"}`
   return new ProviderError(
-    `${model}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase "timeout" (firstByteSeconds, idleSeconds) in the config.`,
+    `${modelName(ref)}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase ${key} in the config.`,
     { kind: "timeout", retryable: true },
   )
 }

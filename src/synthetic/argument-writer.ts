@@ -51,7 +51,7 @@ export function createArgumentWriter(): ArgumentWriter {
 /** The position at the end of the sent text. */
 interface Place {
   open: readonly Open[]
-  /** The text of the current string so far, without its escapes. Undefined outside of string values. */
+  /** The text of the current string so far, with its escapes decoded. Undefined outside of string values. */
   string: string | undefined
   /** Whether the sent text ends directly after an opening bracket. */
   isFresh: boolean

@@ -61,7 +61,7 @@ interface TextRequest {
   /** Tools that the model may call. If empty, the answer is not searched for calls. */
   tools: readonly SyntheticTool[]
   dialect: DialectName
-  /** Texts of the tool results in the history. A call that repeats one of them is a quotation. */
+  /** Texts of the tool results in the history. A call that repeats a part of one of them is a quotation. */
   quotable: readonly string[]
   retries: number
   choice: LanguageModelV4CallOptions["toolChoice"]

@@ -41,7 +41,7 @@ interface AnnouncedCall {
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]
   dialect: DialectName
-  /** Texts that the model has read. A call that repeats one of them is a quotation. */
+  /** Texts that the model has read. A call that repeats a part of one of them is a quotation. */
   quotable?: readonly string[]
   /** Tool choice of the request. It can limit the calls to one tool. */
   choice?: LanguageModelV4ToolChoice | undefined

@@ -39,7 +39,7 @@ test("reports a failing model server with its address, and shows the attempts", 
     expect(run.stderr).toBe("")
   }
   expect(told.hang).toMatch(
-    /test\/m: the server sent nothing for 0\.5 s\. If it needs more time, increase "timeout"/,
+    /test\/m: the server sent nothing for 0\.5 s\. If it needs more time, increase timeout\.firstByteSeconds in the config/,
   )
   expect(told["hang-mid"]).toMatch(/test\/m.*0\.5 s/)
   expect(told.cut).toMatch(/test\/m: 127\.0\.0\.1:\d+ ended its answer early \(\w+\)\.$/)

@@ -350,7 +350,9 @@ describe("stream errors", () => {
       response.write(": keep-alive\n\n")
     })
     const error = await failure(step(server.origin, { limits: { firstByteMs: 50, idleMs: 60_000 } }))
-    expect(error.message).toContain("0.05 s")
+    expect(error.message).toContain(
+      "0.05 s. If it needs more time, increase timeout.firstByteSeconds in the config",
+    )
   })
 
   test("silence within the answer ends the step", async () => {
@@ -360,6 +362,7 @@ describe("stream errors", () => {
     })
     const error = await failure(step(server.origin, { limits: { idleMs: 50 } }))
     expect(error).toMatchObject({ kind: "timeout", retryable: true })
+    expect(error.message).toContain("increase timeout.idleSeconds in the config")
     await server.abandoned
   })
 
@@ -392,6 +395,7 @@ describe("stream errors", () => {
     const limits = { firstByteMs: 60_000 }
     const error = await failure(step("", { language: await model.language(), info: model.info, limits }))
     expect(error.kind).toBe("timeout")
+    expect(error.message).toMatch(/increase provider\.\w+\.options\.headerTimeout in the config/)
   })
 
   test("applies the limit of the complete answer while the server sends data", async () => {

@@ -147,7 +147,7 @@ test("refuses a schema that cannot be checked before it asks the model", async (
   await using engine = await startEngine([])
   const { end, events } = await run(engine, { outputSchema: { type: "object", if: {}, else: {} } })
   expect(end.exitCode).toBe(2)
-  expect(only(events, "session.error")[0]?.error.message).toContain("Remove the unsupported keyword")
+  expect(only(events, "session.error")[0]?.error.message).toContain("remove the unsupported keyword")
   expect(engine.server.requests).toHaveLength(0)
 })
 

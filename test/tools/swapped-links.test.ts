@@ -159,7 +159,7 @@ test("write does not follow a symlink created while the user is asked", async ()
     { filePath: "place/new.txt", content: "x" },
     swappedWhileAsked(),
   )
-  await expect(write).rejects.toThrow(/changed while this call waited/)
+  await expect(write).rejects.toThrow(/changed after this call read it/)
   expect(await readdir(outside)).toEqual(["file.txt"])
 })
 
@@ -219,7 +219,7 @@ test.each([
     const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
     await writeFile(join(outside, "file.txt"), "inside\n")
     await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
-      /changed while this call waited|leads to another file|does not exist/,
+      /changed after this call read it|leads to another file|does not exist/,
     )
     expect(await readdir(outside)).toEqual(["file.txt"])
     expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")
