@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
+import { ClientError } from "../src/client/errors.ts"
 import type { PatchPart } from "../src/schema/part.ts"
 import type { UndoResult } from "../src/session/handle.ts"
 import { counted } from "../src/util/words.ts"
@@ -71,7 +72,7 @@ function Modal({ label, children }: { label: string; children: ComponentChildren
 
 /** Asks before an undo or redo, with the list of files. */
 function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
-  const [problem, setProblem] = useState<string>()
+  const [problem, setProblem] = useState<{ text: string; isRefused: boolean }>()
   const [isBusy, setBusy] = useState(false)
   const patch = nextPatch(direction)
   const worktree = state.value?.session.worktree ?? ""
@@ -82,7 +83,8 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
       report(await changeHistory(direction, { others }), direction)
       close()
     } catch (error) {
-      setProblem(errorText(error))
+      const isRefused = error instanceof ClientError && error.code === "session.undo"
+      setProblem({ text: errorText(error), isRefused })
     }
     setBusy(false)
   }
@@ -114,14 +116,19 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
         <p>No loaded turn can be {direction === "undo" ? "undone" : "redone"}.</p>
       )}
       <p class="muted small">The conversation does not change.</p>
-      {problem !== undefined && (
+      {problem && (
         <p class="problem" role="alert">
-          {problem}
+          {problem.text}
         </p>
       )}
       <div class="actions">
-        <button type="button" class="primary" disabled={isBusy} onClick={() => run(problem !== undefined)}>
-          {problem === undefined ? (direction === "undo" ? "Undo" : "Redo") : "Restore the other files"}
+        <button
+          type="button"
+          class="primary"
+          disabled={isBusy}
+          onClick={() => run(problem?.isRefused === true)}
+        >
+          {problem?.isRefused ? "Restore the other files" : direction === "undo" ? "Undo" : "Redo"}
         </button>
         <button type="button" onClick={close}>
           Cancel

@@ -11,8 +11,8 @@ export function errorText(error: unknown): string {
     case "scope.insufficient":
       return `${error.message} Log in with a token that has a wider scope.`
     case "session.undo":
-      // The last line names fields of the API.
-      return error.message.slice(0, error.message.lastIndexOf("\n"))
+      // If the message has several lines, the last line names fields of the API.
+      return error.message.replace(/\n[^\n]*$/, "")
     default:
       return error.message
   }

@@ -43,7 +43,7 @@ function App() {
         <SessionHeader state={state.value} />
         {!isOnline.value && (
           <p class="offline" role="alert">
-            The server does not respond. The page continues when the server is available again.
+            The server does not respond. The page reconnects when the server is available again.
           </p>
         )}
         <Content />
