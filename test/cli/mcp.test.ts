@@ -34,7 +34,7 @@ test("starts the servers of a project once it is trusted", async () => {
     files: { ".mcp.json": JSON.stringify({ mcpServers: { everything: { command } } }) },
   })
   const before = await machine.run(["mcp", "list"])
-  expect(before.stdout).toContain("No MCP servers are configured")
+  expect(before.stdout).toContain("If the project defines servers, trust the project")
   expect(before.stderr).toContain(".mcp.json: mcp")
   await machine.trust()
   expect((await machine.run(["mcp", "list"])).stdout).toContain("everything_echo")

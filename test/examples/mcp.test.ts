@@ -9,7 +9,7 @@ test("the server returns what the page says", async () => {
   const machine = await createMachine({ script: [{ text: "Three books." }] })
   cpSync(example, machine.project.directory, { recursive: true })
   const page = readFileSync(`${example}/README.md`, "utf8")
-  expect((await machine.run(["mcp", "list"])).stdout).toContain("No MCP servers are configured")
+  expect((await machine.run(["mcp", "list"])).stdout).toContain("No MCP servers are available")
   await machine.trust()
   const list = await machine.run(["mcp", "list"])
   expect(page).toContain(`$ tackle mcp list\n${list.stdout}$`)

@@ -89,7 +89,7 @@ const limitMs = 10_000
  * it is unavailable.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
-  const servers = await interruptible(async (signal) => {
+  const { servers, ignored } = await interruptible(async (signal) => {
     const workspace = await openWorkspace(flags)
     const tackle = await openTackle(workspace, {}, { onProblem: tellOthers(workspace) })
     const waiting = new Set(enabledServers(workspace.config.config.mcp).map(({ id }) => id))
@@ -109,7 +109,8 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
         if (flags.format === "text") show(server)
         tellWaiting()
       }
-      return await tackle.mcpServers({ signal, limitMs, onStatus: look })
+      const servers = await tackle.mcpServers({ signal, limitMs, onStatus: look })
+      return { servers, ignored: workspace.config.ignored }
     } finally {
       status.end()
       await tackle.close()
@@ -117,8 +118,12 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
   })
   if (servers.some(({ status }) => status === "failed")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ servers })
-  if (servers.length === 0) printLine('No MCP servers are configured. Add them under "mcp" in the config.')
+  if (servers.length === 0) printLine(ignored.length > 0 ? noTrustedServers : noServers)
 }
+
+const noServers = 'No MCP servers are configured. Add them under "mcp" in the config.'
+const noTrustedServers =
+  "No MCP servers are available. If the project defines servers, trust the project to use them: tackle trust"
 
 function show({ id, status, tools, problem }: McpServerStatus): void {
   const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
