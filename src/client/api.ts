@@ -57,7 +57,7 @@ export interface SessionApi {
    * or with undefined if it has seen no run.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
-  /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs instead, and returns them. */
+  /** Stops the run, and pauses the queue or, with `clear`, withdraws the pending inputs and returns them. */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Returns messages, oldest first. With `before`, returns only the messages before the message with this id. With
@@ -88,8 +88,8 @@ export interface SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
   get(id: string): Promise<SessionApi | undefined>
   /**
-   * Lists sessions, newest first, except the sessions of subagents. `search` selects the sessions that contain all its
-   * words.
+   * Lists the sessions of this worktree, newest first, except the sessions of subagents. `everywhere` lists the sessions
+   * of all worktrees. `search` selects the sessions that contain all its words.
    */
   list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<ListedSession[]>
   status(id: string): Promise<SessionStatus | undefined>

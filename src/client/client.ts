@@ -19,8 +19,8 @@ export interface ClientOptions {
   token?: string
   /**
    * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to
-   * call tools. If undefined, agents, commands, models, tools and grants are those of the server's first root, and
-   * `sessions.list` lists the sessions of all projects.
+   * call tools. If undefined, data of the project, such as agents, commands, tools and grants, is that of the server's
+   * first root, and `sessions.list` lists the sessions of all projects.
    */
   directory?: string
   /** Replacement for the global `fetch`. */

@@ -2,7 +2,7 @@ import { abortReason, ClientError } from "./errors.ts"
 
 /** Options of {@link createConnection}. */
 export interface ConnectionOptions {
-  /** Base URL of the server, such as `http://127.0.0.1:4096`. */
+  /** Base URL of the server, such as `http://127.0.0.1:8486`. */
   url: string
   /** Bearer token. Undefined for a web page that is logged in with a cookie. */
   token?: string | undefined
@@ -65,7 +65,7 @@ export async function orUnknown<T>(code: string, answer: Promise<T>): Promise<T 
 }
 
 /**
- * Returns the delay in milliseconds before the nth attempt, counted from 1. The delay has a random part, so that
+ * Returns the delay in milliseconds after the nth failed attempt, counted from 1. The delay has a random part, so that
  * clients do not all retry at the same time.
  */
 export function retryDelay(attempt: number): number {

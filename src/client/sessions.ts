@@ -59,9 +59,8 @@ export interface SessionsOptions {
 const pageSize = 1_000
 
 /**
- * Maximum time in seconds that one request waits for a session to become idle. Must be less than the time limit of a
- * request without a response (see {@link ApiRequest.answerMs}). Short requests also let the client notice a lost
- * connection early enough to repeat the request.
+ * Maximum time in seconds that one request waits for a session to become idle. Must be less than the default of {@link
+ * ApiRequest.answerMs}. Short requests also let the client notice a lost connection early enough to repeat the request.
  */
 const waitSeconds = 10
 

@@ -102,7 +102,12 @@ const types: readonly unknown[] = ToolLine.options.map((option) => option.shape.
 
 function unfit(value: Record<string, unknown>, error: z.ZodError): string {
   if (types.includes(value.type)) return describeIssues(error)
-  return `its type is ${shown(JSON.stringify(value.type) ?? "missing")}; allowed: ${types.join(", ")}`
+  const { type } = value
+  const problem =
+    type === undefined
+      ? "it has no type"
+      : `its type is ${shown(typeof type === "string" ? type : JSON.stringify(type))}`
+  return `${problem}; allowed types: ${types.join(", ")}`
 }
 
 /** Maximum number of characters of an invalid line that an error message shows. */

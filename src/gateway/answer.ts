@@ -203,10 +203,10 @@ function brokenOff(): GatewayError {
   })
 }
 
-/** Returns the error for a malformed call to `tool` that can no longer be repaired. */
+/** Returns the error for a malformed call to `tool`. */
 export function malformedCall(tool: string): GatewayError {
-  return new GatewayError(
-    `The model wrote a malformed call to ${tool}, and part of the call was already sent. Send the request again.`,
-    { status: 502, label: "malformed_call" },
-  )
+  return new GatewayError(`The model wrote a malformed call to ${tool}. Send the request again.`, {
+    status: 502,
+    label: "malformed_call",
+  })
 }

@@ -93,7 +93,7 @@ const TextRequest = z.looseObject({
   parallel_tool_calls: z.boolean().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  n: z.literal(1, "Must be 1 if the gateway reads calls from the text.").nullish(),
+  n: z.literal(1, "Must be 1, because the gateway converts the answers for this request.").nullish(),
   functions: z.undefined('Deprecated. Send "tools" instead.').optional(),
 })
 type TextRequest = z.infer<typeof TextRequest>

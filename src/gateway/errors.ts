@@ -52,7 +52,7 @@ export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "labe
 /**
  * Converts an error from an upstream request. Returns a `GatewayError` unchanged. If the upstream sent an error, uses
  * the status, message, code, type and field of that error. Otherwise, the status is 400 if the Chat Completions API
- * cannot express the request, 503 if the gateway is closing, 504 if the upstream sent nothing for too long, and 502 if
+ * cannot express the request, 503 if the gateway is closing, 504 if the upstream sent no content for too long, and 502 if
  * the upstream could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {

@@ -63,11 +63,18 @@ const ResponsesRequest = z.looseObject({
 /** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
 export type ResponsesRequest = z.infer<typeof ResponsesRequest>
 
+/** Fields that refer to data on the server, and what to send instead. */
+const storedFields = {
+  previous_response_id: 'Send the whole conversation in "input".',
+  conversation: 'Send the whole conversation in "input".',
+  prompt: 'Send the text of the prompt in "input" or "instructions".',
+  background: "Send the request without this field, and wait for the answer.",
+}
+
 /** Throws `GatewayError` if the request refers to data on the server, because the gateway stores nothing. */
 function assertStateless(request: ResponsesRequest): void {
-  for (const field of ["previous_response_id", "conversation", "prompt", "background"])
-    if (request[field])
-      throw invalid(`${field}: The gateway stores no answers. Send the whole conversation in "input".`, field)
+  for (const [field, next] of Object.entries(storedFields))
+    if (request[field]) throw invalid(`${field}: The gateway stores no data. ${next}`, field)
 }
 
 type Call = ClientRequest["call"]

@@ -54,7 +54,7 @@ export interface Gateway {
   close(graceMs?: number): Promise<void>
 }
 
-/** Starts the gateway. Throws `UsageError` for an invalid option or a port in use. */
+/** Starts the gateway. Throws `UsageError` if an option is invalid or the gateway cannot listen on the address. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { host = "127.0.0.1", key, policy, dialect, silenceMs = 600_000 } = options
   const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }

@@ -60,7 +60,7 @@ const passedOn = ["user-agent", "openai-organization", "openai-project", "http-r
 
 function silence(limitMs: number): TimeoutError {
   return new TimeoutError(
-    `The upstream sent nothing for ${limitMs / 1_000} s. If it needs more time, increase --timeout.`,
+    `The upstream sent no content for ${limitMs / 1_000} s. If it needs more time, increase --timeout.`,
     limitMs,
   )
 }

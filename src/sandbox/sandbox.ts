@@ -22,7 +22,7 @@ export type SandboxMode = "auto" | "require" | "off"
 /** The program that confines commands: bubblewrap on Linux, Seatbelt on macOS. */
 export type SandboxKind = "bubblewrap" | "seatbelt"
 
-/** Whether the sandbox works. `limitation` and `reason` are messages for the user that include the remedy. */
+/** Whether the sandbox works. `limitation` and `reason` are messages for the user that include the remedy, if known. */
 export type SandboxState =
   | { works: true; kind: SandboxKind; limitation?: string }
   | { works: false; reason: string }

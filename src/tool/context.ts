@@ -11,7 +11,11 @@ import type { Todo } from "../schema/todo.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
-/** Everything that a tool can use. Optional capabilities are absent if the host does not provide them. */
+/**
+ * Everything that a tool can use. Optional capabilities are absent if the host does not provide them. An engine provides
+ * `spawn`, `instructions`, `lsp`, `formatter` and `catalogue` only to built-in tools, and `form` and `sample` only to tools
+ * of MCP servers.
+ */
 export interface ToolContext {
   sessionID: string
   messageID: string
@@ -88,7 +92,7 @@ export interface AskRequest {
   permission: string
   /**
    * Patterns that describe everything that the call would do. If the rules deny one of the patterns, the request is
-   * denied. Otherwise, if one of the patterns needs permission, the user is asked about all patterns.
+   * denied. Otherwise, the user is asked about the patterns that need permission, if any.
    */
   patterns: string[]
   /** Patterns that are allowed in the future if the user replies "always". */

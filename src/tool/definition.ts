@@ -63,7 +63,10 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
    * a call does not count as a loop as long as the results differ. Ignored for third-party tools.
    */
   polls?(args: z.output<P>): boolean
-  /** Time in milliseconds after which the call is aborted. Default: no limit. */
+  /**
+   * Time in milliseconds after which the call is aborted, not counting the time spent waiting for the user. Default: no
+   * limit.
+   */
   timeout?: number
   /** Returns the permission to request before `execute`, for tools that do not call `ctx.ask`. */
   ask?(args: z.output<P>): { patterns: string[]; always?: string[] }

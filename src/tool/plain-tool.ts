@@ -68,7 +68,7 @@ function isPlainTool(value: unknown): value is PlainTool {
 }
 
 /**
- * Returns the parameters of a plain tool. Fields that are not zod schemas are JSON Schema: the model receives these
+ * Returns the parameters of a plain tool. Fields that are not Zod schemas are JSON Schemas: the model receives these
  * fields unchanged, and the arguments of calls are not validated.
  */
 function parametersOf(args: Record<string, unknown>): Pick<Definition, "parameters" | "jsonSchema"> {

@@ -33,8 +33,8 @@ export function oneLine(text: string, width: number): string {
 }
 
 /**
- * Makes hidden characters visible and wraps the text to at most `rows` lines, between words if possible. Cuts the last
- * line and marks the cut.
+ * Makes hidden characters visible and wraps the text to at most `rows` lines, between words if possible. If the text is
+ * longer, cuts the last line and marks the cut.
  */
 export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []

@@ -67,7 +67,7 @@ test("returns an error line to the model", async () => {
 test.each([
   ["text", "echo debugging", 'line 1: it is not JSON ("debugging")'],
   ["a value that is not an object", "echo; echo '[1]'", "line 2: it is not a JSON object"],
-  ["an unknown type", `echo '{"type":"done"}'`, 'its type is "\\"done\\""; allowed: metadata'],
+  ["an unknown type", `echo '{"type":"done"}'`, 'its type is "done"; allowed types: metadata'],
   ["a result without output", `echo '{"type":"result","id":"x"}'`, "output: expected string, got nothing"],
   ["the id of another call", `echo '{"type":"error","id":"x","message":"m"}'`, 'its id is "x"'],
   ["invalid UTF-8", `printf '\\377\\n'`, "line 1: it is not UTF-8"],

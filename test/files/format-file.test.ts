@@ -336,7 +336,7 @@ describe("an untrusted project", () => {
     expect((await write("a.css", "one\n")).output).toBe("Created a.css (1 line, 4 bytes).")
     switchOn({ prettier: {} })
     expect((await write("b.css", "one\n")).output).toContain(
-      "prettier: it can run code from this untrusted project",
+      "prettier: it may run code from this untrusted project",
     )
   })
 
@@ -344,12 +344,12 @@ describe("an untrusted project", () => {
     await program(upper)
     switchOn(linter)
     expect((await write("a.txt", "one\n")).output).toContain(
-      "tidy: it can run code from this untrusted project",
+      "tidy: it may run code from this untrusted project",
     )
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
     switchOn({ gofmt: linter.tidy })
     expect((await write("b.txt", "one\n")).output).toContain(
-      "gofmt: it can run code from this untrusted project",
+      "gofmt: it may run code from this untrusted project",
     )
     switchOn(linter, { trusted: true })
     expect((await write("c.txt", "one\n")).output).toContain("tidy then formatted")

@@ -307,6 +307,17 @@ describe("gateway: responses", () => {
     })
   })
 
+  test.each([
+    [{ conversation: "conv_1" }, 'Send the whole conversation in "input".'],
+    [{ background: true }, "Send the request without this field, and wait for the answer."],
+  ])("says what to send instead of the stored data of %j", async (body, next) => {
+    const { ask } = await start([])
+    expect(await ask(body)).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining(next) } },
+    })
+  })
+
   test("writes errors like OpenAI's API", async () => {
     const { client } = await start([{ status: 429, text: "Slow down." }])
     const error = await failure(client.responses.create({ model: "m", input: "Go." }))
