@@ -104,6 +104,6 @@ function readManifest(text: string, name: string, failed: (problem: string) => E
   if (!read.success) throw failed(`printed an invalid manifest: ${describeIssues(read.error)}.`)
   if (read.data.name === name) return read.data
   throw failed(
-    `printed the name "${read.data.name}", but the name of the file is "${name}". Use the same name for both.`,
+    `printed the name "${read.data.name}", but the name of the file without its extension is "${name}". Use the same name for both.`,
   )
 }

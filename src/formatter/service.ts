@@ -93,7 +93,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
     if (program === undefined) {
       const problem =
         runsProjectCode && !trusted
-          ? `it may run code from this untrusted project; trust the project or, if it cannot, set "runsProjectCode": false in formatter.${name}`
+          ? `it may run code from this untrusted project; trust the project, or set "runsProjectCode": false in formatter.${name} if it runs no project code`
           : `the program ${command[0]} was not found`
       return { ran: false, problem }
     }

@@ -67,7 +67,7 @@ export interface Reply {
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
   /**
-   * Body that is sent unchanged. If set, all other fields except `status`, `headers`, `delayMs` and `fault` are ignored.
+   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and the defect.
    */
   body?: string
   fault?: Fault

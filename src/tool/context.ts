@@ -74,7 +74,7 @@ export interface ToolContext {
    * disabled.
    */
   plan?: PlanCapability
-  /** Returns the instructions that apply to a file. Absent without a session, or if no instructions are loaded. */
+  /** Returns the instructions that apply to a file. Absent without a session, or if the host loads no instructions. */
   instructions?: InstructionCapability
   /** Queries language servers. Absent if language servers are disabled. Request permission before each query. */
   lsp?: LanguageCapability
