@@ -60,10 +60,13 @@ export class FileAccessError extends TackleError {
 /** Thrown if a path that must be a directory is not a directory. */
 export class NotDirectoryError extends TackleError {
   constructor(path: string) {
-    super(`${path} is a file, not a directory. Use the read tool to read it.`, {
-      code: "file.not-directory",
-      recoverable: true,
-    })
+    super(
+      `${path} is a file, not a directory. Use the path of a directory, or read the file with the read tool.`,
+      {
+        code: "file.not-directory",
+        recoverable: true,
+      },
+    )
   }
 }
 

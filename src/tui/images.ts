@@ -18,8 +18,9 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the path if the pasted text is the absolute path of an image. Accepts the forms in which terminals write the
- * path of a dropped file: in quotes, with backslashes, or as a `file:` URL. Returns undefined for any other text.
+ * Returns the absolute path if the pasted text is the path of an image that begins with `/` or `~/`. Accepts the forms
+ * in which terminals write the path of a dropped file: in quotes, with backslashes, or as a `file:` URL. Returns
+ * undefined for any other text.
  */
 export function imagePath(text: string): string | undefined {
   const path = pathIn(text)

@@ -5,7 +5,10 @@ import type { Theme } from "./theme.ts"
 /** A text, or a function that renders the text with a width. */
 export type PanelText = string | ((width: number) => string[])
 
-/** A panel above the editor. Shows a text, such as the output of a command, until the user closes the panel. */
+/**
+ * A panel above the editor. Shows a text, such as the output of a command, until the user closes the panel or sends an
+ * input.
+ */
 export interface Panel extends Component {
   readonly isOpen: boolean
   /** Shows a text, which may contain styles. Scrolls to its beginning. */

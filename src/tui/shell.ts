@@ -20,7 +20,7 @@ export interface Shell {
   /** Opens a session. Undefined shows an empty conversation. */
   open(session: SessionApi | undefined): Promise<void>
   notify(text: string): void
-  /** Shows a text above the editor until the user closes it. */
+  /** Shows a text above the editor until the user closes it or sends an input. */
   showPanel(title: string, text: PanelText): void
   /** Puts an input into the editor. Moves the previous text to the history. */
   setInput(input: WrittenInput): void

@@ -254,5 +254,6 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
       /^Cannot undo the turn, so no file was restored\. .*notes\.txt: it has been changed/s,
     )
     expect(text).not.toContain("others")
+    await page.getByRole("button", { name: "Restore the other files" }).waitFor()
   })
 })

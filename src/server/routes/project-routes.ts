@@ -239,8 +239,8 @@ export function projectRoutes(context: ServerContext) {
       request: {
         query: inProject.extend({
           path: z.string().min(1).openapi({ description: "Absolute path, or path relative to `directory`" }),
-          offset: z.string().optional().openapi({ description: "Index of the first line, from 0" }),
-          limit: z.string().optional().openapi({ description: "Number of lines" }),
+          offset: z.string().optional().openapi({ description: "Index of the first line or entry, from 0" }),
+          limit: z.string().optional().openapi({ description: "Maximum number of lines or entries" }),
         }),
       },
       responses: { 200: json(projectResponses.output) },
@@ -270,7 +270,11 @@ export function projectRoutes(context: ServerContext) {
               .optional()
               .openapi({ description: "Glob of paths, such as `src/**/*.ts`" }),
             text: z.string().min(1).optional().openapi({ description: "Regular expression" }),
-            path: z.string().min(1).optional().openapi({ description: "Directory to search" }),
+            path: z
+              .string()
+              .min(1)
+              .optional()
+              .openapi({ description: "Directory to search. With `text`, also a file" }),
             include: z
               .string()
               .min(1)

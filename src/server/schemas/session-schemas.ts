@@ -22,7 +22,7 @@ const MatchView = described(SessionMatch, {
 
 const SessionView = described(Session, {
   directory: "Absolute path of the session's working directory",
-  worktree: "Absolute path of the root of the git worktree, or of the directory without git",
+  worktree: "Absolute path of the root of the git worktree. Outside git worktrees, the same as `directory`",
   workspace: "Machine of the session, and how to rebuild its worktree on another machine",
   agent: "Agent of the next prompt",
   model: "Model of the next prompt. Absent if the agent or the config chooses it",
