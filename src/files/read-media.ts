@@ -4,7 +4,7 @@ import { type FileStamp, stampBytes } from "./file-tracker.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
-/** Maximum size in bytes. 20 MB is the request limit of the largest providers. */
+/** Maximum size in bytes. The largest providers limit a request to about 20 MB. */
 const maxMediaBytes = 20 * 1024 * 1024
 
 /**
@@ -18,7 +18,7 @@ export interface Media extends Pick<Picture, "mime" | "scaled"> {
 
 /**
  * Reads a whole image or document as a data URL. Scales down images that providers would refuse. Throws {@link
- * UnreadableContentError} for a file of more than 20 MB, even if the file grows while it is read.
+ * UnreadableContentError} for a file of more than 20 MiB, even if the file grows while it is read.
  */
 export async function readMedia(
   handle: OpenFile,

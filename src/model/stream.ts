@@ -110,7 +110,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
       length += "delta" in value ? value.delta.length : value.type === "tool-call" ? value.input.length : 0
       if (value.type === "tool-call") calls += 1
       if (length > maxAnswerLength || calls > maxCalls) {
-        const limit = calls > maxCalls ? `${maxCalls} calls` : `${maxAnswerLength / 2 ** 20} MiB of text`
+        const limit = calls > maxCalls ? `${maxCalls} calls` : `${maxAnswerLength} characters`
         throw tooLong(`${modelName(ref)}: the answer exceeds the limit of ${limit}.`)
       }
       switch (value.type) {

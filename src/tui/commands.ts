@@ -68,7 +68,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     if (agent === undefined) return
     if (shell.session) await shell.session.update({ agent })
     else if ((await api.agents).has(agent)) shell.defaults.agent = agent
-    else throw new UsageError(`The agent "${agent}" does not exist.`)
+    else throw new UsageError(`The agent "${agent}" does not exist. /agent shows the available agents.`)
     shell.notify(`The agent is now ${agent}.`)
   }
 

@@ -113,5 +113,5 @@ function dataUrl(mime: string, bytes: Buffer): string {
 }
 
 function tooLarge(name: string): UsageError {
-  return new UsageError(`The image ${name} is larger than ${maxBytes / 1024 / 1024} MB.`)
+  return new UsageError(`The image ${name} is larger than ${maxBytes / 1024 / 1024} MiB.`)
 }

@@ -37,7 +37,7 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
 
 /** The introduction of the OpenAPI document: what a client must know in addition to the routes. */
 const description = [
-  "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
+  "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>`, except to routes that need no token.",
   "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",
   "While the `status` of a session is `waiting`, `GET /request?session={id}` lists its permission requests and questions. Answer them with `POST /request/{id}/reply`.",
   'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more items.',

@@ -30,8 +30,7 @@ export function loginRoutes(authenticator: Authenticator) {
       method: "post",
       path: "/login",
       summary: "Exchange a ticket for a cookie",
-      description:
-        "Does not need a token. The cookie is accepted only in requests from this server's own pages.",
+      description: "Needs no token. The cookie is accepted only in requests from this server's own pages.",
       request: { body: body(Ticket) },
       responses: {
         204: { description: "The response sets the cookie" },

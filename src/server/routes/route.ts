@@ -108,7 +108,7 @@ export const sessionParams = z.object({ id: z.string().openapi({ description: "I
 /** Maximum number of items of one page. */
 const maxLimit = 1_000
 
-/** Query parameter with the number of items of one page. */
+/** Query parameter with the maximum number of items of one page. */
 export const limit = numberIn({ min: 1, max: maxLimit })
   .default(100)
   .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}. Default: 100`, default: 100 })
