@@ -73,7 +73,10 @@ function scoreOf(path: string, letters: string): number | undefined {
   return inPath === undefined ? undefined : 1_000 + inPath
 }
 
-/** Returns the length of the text that contains the letters in their order. */
+/**
+ * Returns the distance between the first and the last letter. Returns undefined if the text does not contain the letters
+ * in their order.
+ */
 function spanOf(text: string, letters: string): number | undefined {
   let start = -1
   let at = -1

@@ -85,7 +85,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
 export interface RetentionLimits {
   /** Maximum number of days since the last use. */
   days: number
-  /** Size limit in megabytes for full outputs. The same limit applies separately to copies of files. */
+  /** Size limit in megabytes for full outputs. The same limit applies separately to the contents of changed files. */
   megabytes: number
 }
 

@@ -15,7 +15,7 @@ interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints
   onSecrets(secrets: Record<string, string>): void
 }
 
-/** Opens the configured MCP servers. Loads no MCP code if no servers are configured. */
+/** Opens the enabled MCP servers. Loads no MCP code if no servers are enabled. */
 export async function openMcp(
   { mcp, openMcp: between }: TackleOptions,
   surroundings: McpSurroundings,
@@ -56,7 +56,7 @@ export function createMcpAnswers(
   "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource" | "watchMcpResource"
 > {
   function poolThere(): McpPool {
-    if (!pool) throw new UsageError("No MCP servers are configured.")
+    if (!pool) throw new UsageError("No MCP servers are enabled. Add a server to the config, or enable one.")
     return pool
   }
 

@@ -148,8 +148,8 @@ export interface TackleOptions extends AgentOptions {
   /** Texts to add to every system prompt. */
   instructions?: readonly string[]
   /**
-   * Returns additional instructions for the directory of a file. A session passes them to the model once, with the
-   * first file that it reads in that directory. Links are resolved.
+   * Returns the additional instructions that apply to a file, nearest last. A session passes each of them to the model
+   * once, with the first file that the model reads and to which it applies. `file` is a path with links resolved.
    */
   instructionsNear?: (file: string) => Promise<FoundInstructions[]>
   /** The store of sessions. Default: {@link database}. The engine closes only a store that it opened. */

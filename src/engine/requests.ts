@@ -92,7 +92,7 @@ export function createRequests({
 
 /**
  * Creates the function that registers listeners. Listeners receive each permission request and question with functions
- * that answer the request or question.
+ * that answer it.
  */
 export function createListeners(
   bus: Bus,

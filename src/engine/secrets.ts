@@ -107,7 +107,7 @@ function knownSecrets({
 
 function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
   const written = writtenSecrets(`provider.${id}.options`, options)
-  // Users often configure the name of the server as the key if the server needs no key. Such a name is not a secret.
+  // Users often set the key to the id of the provider if its server needs no key. Such an id is not a secret.
   return written.filter(({ value }) => value !== id)
 }
 

@@ -100,8 +100,8 @@ export interface Sessions {
    */
   work(id: string, options: WorkOptions): Promise<WorkOutcome | undefined>
   /**
-   * Deletes a session with its subagents' sessions and all their data. Returns false if the session does not exist.
-   * Throws `SessionHeldError` if another engine uses one of these sessions.
+   * Deletes a session with its subagents' sessions and all their data. First stops their runs in this engine. Returns
+   * false if the session does not exist. Throws `SessionHeldError` if another engine uses one of these sessions.
    */
   delete(id: string): Promise<boolean>
   /**
@@ -122,13 +122,13 @@ export interface Sessions {
   /** Runs `SessionHandle.redo` on a session. Returns undefined if the session does not exist. */
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /**
-   * Returns all stored data of a session and its subagents' sessions. `sanitize` removes all texts, file names and
-   * paths. Returns undefined if the session does not exist.
+   * Returns a session and its subagents' sessions, with their messages and to-do lists. `sanitize` removes all texts,
+   * file names and paths. Returns undefined if the session does not exist.
    */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /**
-   * Compares the files that a session changed with their state before the session changed them. Turns that were undone
-   * are not included. Returns undefined if the session does not exist.
+   * Compares each file that a session changed: its content before the first change with its content after the last.
+   * Turns that were undone are not included. Returns undefined if the session does not exist.
    */
   diff(id: string): Promise<FileDiff[] | undefined>
   /**
@@ -189,14 +189,14 @@ export interface Tackle {
   ): () => void
   /**
    * Calls the listener for every event of this engine. With `otherProcesses`, also calls the listener for the
-   * permission requests and questions of other processes on the same store, and for the answers to them. Requests that
-   * are already waiting are announced first.
+   * permission requests and questions of other processes on the same store, including those that are already waiting,
+   * and for the answers to them.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
    * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
    * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
-   * The result tells whether the reply was applied. Throws `UsageError` if the reply is invalid or allows more than the
+   * The result says whether the reply was applied. Throws `UsageError` if the reply is invalid or allows more than the
    * request offers.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
@@ -240,14 +240,14 @@ export interface Tackle {
   providers(): string[]
   /** Returns the sign-in methods that plugins offer for providers, in the order of the plugins. */
   signIns(): AuthHook[]
-  /** Stored sign-ins to providers. They are in `auth.json` in the data directory. */
+  /** Stored keys of and sign-ins to providers. They are in `auth.json` in the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
   /** Returns the commands and skills, sorted by name. For the prompts of MCP servers, use `mcpPrompts`. */
   commands(): Command[]
   /**
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
-   * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` if an argument is
+   * call to `SessionHandle.prompt`. Starts servers only if the text names one. Throws `UsageError` if an argument is
    * missing. Also throws the errors of `mcpPrompt`.
    */
   readCommand(
@@ -260,15 +260,15 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /**
-   * Lists every MCP server in use. Starts servers that are not running. Rejects if the signal aborts before the servers
+   * Lists every enabled MCP server. Starts servers that are not running. Rejects if the signal aborts before the servers
    * have started.
    */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
-   * Fills in a prompt. Throws `UsageError` if no MCP servers are configured, `McpServerError` if the server does not
-   * exist, and `McpCallError` if the prompt is unknown or an argument is missing.
+   * Fills in a prompt. Throws `UsageError` if no MCP servers are enabled, `McpServerError` if the server does not exist
+   * or is unavailable, and `McpCallError` if the prompt is unknown or an argument is missing.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
   /** Lists the resources of MCP servers. Starts servers that are not running. */

@@ -209,5 +209,6 @@ export const onlyInSessions: UnavailableTools = Object.fromEntries(
 
 /** The reasons that a list of all tools shows for tools that are offered only under certain conditions. */
 export const onlyForManyTools: UnavailableTools = {
-  tool_search: "it is offered only if the definitions of other tools exceed the limit (tool_search.maxBytes)",
+  tool_search:
+    "it is offered only if the definitions of third-party tools exceed the limit (tool_search.maxBytes)",
 }

@@ -18,7 +18,7 @@ export interface WorkspaceOpenerOptions {
   contents?: string | ContentStore
   /** Default: as for `createTackle`. */
   dataDirectory?: string
-  /** Environment variables with which git connects to remotes. Default: the variables of the process. */
+  /** Environment variables for git and for S3-compatible storage. Default: the variables of the process. */
   environment?: Readonly<Record<string, string | undefined>>
   /** Name of this machine. Default: the host name. */
   host?: string
@@ -26,7 +26,8 @@ export interface WorkspaceOpenerOptions {
 }
 
 /**
- * Opens the workspace of a session on this machine. Rebuilds the workspace if the session worked on another machine.
+ * Opens the workspace of a session on this machine. Rebuilds the workspace if the session worked on another machine, or
+ * if its directory no longer exists.
  */
 export type WorkspaceOpener = (session: Session, signal?: AbortSignal) => Promise<OpenedWorkspace>
 

@@ -13,11 +13,11 @@ import type { CommandCall } from "./command.ts"
 import type { InputEdit, Receipt, SendOptions } from "./inputs.ts"
 import type { EventStreamOptions, SessionEvent } from "./session-events.ts"
 
-/** Thrown when the session is busy with another prompt. */
+/** Thrown when this engine is still running another operation on the session, such as a prompt or a compaction. */
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(
-      `Session ${id} is still working on a prompt. Wait for the run.completed event of that prompt, or stop the run first.`,
+      `Session ${id} is busy with a prompt or another operation. Wait until the operation has ended, or interrupt the session first.`,
       {
         code: "session.busy",
         recoverable: false,
@@ -103,7 +103,8 @@ export interface SessionChange {
 export interface UndoOptions extends UndoChoice {
   /**
    * Id of a message of the user. Undoes the turn of this message and all later turns as one operation, which restores
-   * all files or none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
+   * all files or none. Cannot be combined with `others` or `skip`. Default: only the last turn that changed files and is
+   * not undone.
    */
   through?: string
 }
@@ -111,8 +112,8 @@ export interface UndoOptions extends UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoResult {
   /**
-   * Id of the message that started the turn, or the earliest turn if several turns were undone. `prompt` is the text of
-   * the message.
+   * Id of the message that started the turn. If several turns were undone, the message of the earliest turn. `prompt` is
+   * the text of the message.
    */
   messageID: string
   prompt: string
@@ -152,8 +153,8 @@ export interface SessionHandle {
   readonly id: string
   info(): Session
   /**
-   * Changes the title, or the agent and model of later prompts. The title can also change during a run. Throws
-   * `UsageError` if the agent or model is unknown, {@link SessionBusyError} if the session is working on a prompt, and
+   * Changes the title, or the agent and model of later prompts. The title can also change during a run of this engine.
+   * Throws `UsageError` if the agent or model is unknown, {@link SessionBusyError} if the session is busy, and
    * `SessionHeldError` if another engine is using the session.
    */
   update(change: SessionChange): Promise<Session>
@@ -185,8 +186,8 @@ export interface SessionHandle {
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
-   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is working on
-   * another prompt, and {@link EngineClosedError} if the engine is closed.
+   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and {@link
+   * EngineClosedError} if the engine is closed.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
@@ -205,8 +206,8 @@ export interface SessionHandle {
   sequence(): Promise<number>
   /**
    * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
-   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is working
-   * on a prompt, `SessionHeldError` if another engine is using the session, and the errors of the model request.
+   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is busy,
+   * `SessionHeldError` if another engine is using the session, and the errors of the model request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
@@ -214,8 +215,8 @@ export interface SessionHandle {
    * undo. Restores either all files or none. If some files cannot be restored, for example because they have changed
    * since the turn, throws `UndoRefusedError` with their names. With `others`, restores the other files, if any. With
    * `skip`, changes no file, but marks the turn as undone. With `through`, undoes several turns as one operation.
-   * Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on a
-   * prompt.
+   * Throws `UsageError` if there is nothing to undo, {@link SessionBusyError} if the session is busy, and
+   * `SessionHeldError` if another engine is using the session.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
   /** Reverts the last undo. Throws the same errors as `undo`. */

@@ -21,7 +21,7 @@ export interface SendOptions {
    * no effect.
    */
   id?: string
-  /** When the input reaches the model. Default: `steer`. An input with a command waits for the end of the run. */
+  /** When the input reaches the model. Default: `steer`. With `steer`, a command waits for the end of the run. */
   delivery?: Delivery
   files?: readonly PromptFile[]
   /** The parsed command, if the text calls one. */
@@ -280,8 +280,8 @@ export function createInputQueue({
 }
 
 /**
- * Selects the inputs to deliver together, except held and paused inputs. A step of a run receives the steering inputs.
- * A run starts with the urgent and steering inputs, or else with one queued input. An input with a command is delivered
+ * Selects the inputs to deliver together. Omits held and paused inputs. A step of a run receives the steering inputs. A
+ * run starts with the urgent and steering inputs, or else with one queued input. An input with a command is delivered
  * alone, at the start of a run, because a command may choose the agent and the model. Inputs after it wait.
  */
 export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
@@ -350,7 +350,7 @@ function checkContent(id: string, text: string, files: readonly PromptFile[]): v
 }
 
 function digestOf(content: unknown): string {
-  // Loaded here, because most commands do not need it.
+  // Loaded on demand, because many engines receive no input.
   const { createHash } = process.getBuiltinModule("node:crypto")
   return createHash("sha256").update(JSON.stringify(content)).digest("hex")
 }

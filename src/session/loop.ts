@@ -123,7 +123,7 @@ const loopMessage: MessageError = {
 }
 
 function noMoreCalls(number: number): string {
-  const which = number === 1 ? "only one step is allowed" : `this is the last of ${number} steps`
+  const which = number === 1 ? "this is the only step" : `this is the last of ${number} steps`
   return `no further calls are possible: ${which}. Answer with text`
 }
 

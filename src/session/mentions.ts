@@ -131,10 +131,10 @@ function firstOf<T>(names: readonly string[], find: (name: string) => T | undefi
   return undefined
 }
 
-/** A mention that looks like a path but does not refer to a file. */
+/** A word with `@` that looks like a path but does not refer to a file or directory of the worktree. */
 export interface MissingMention {
   name: string
-  /** Whether the file exists but is outside the worktree. Such a file is not attached. */
+  /** Whether the file or directory exists but is outside the worktree. In this case, it is not attached. */
   outside: boolean
   /** Paths that the user may have meant, relative to the directory, most likely first. */
   near: string[]
@@ -147,10 +147,10 @@ const maxPaths = 5000
 const maxNear = 3
 
 /**
- * Finds words with `@` that look like paths but do not refer to a file. Email addresses, decorators, package names
- * (`@scope/name`) and user names are not reported. A word looks like a path if it starts with `./`, `../` or `~/`, if
- * its first directory exists, if it has a file extension of the project (`.ts`), or if it resembles a path of the
- * project.
+ * Finds words with `@` that look like paths but do not refer to a file or directory of the worktree. Email addresses,
+ * decorators, package names (`@scope/name`) and user names are not reported. A word looks like a path if it starts with
+ * `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the project (`.ts`), if it resembles
+ * a path of the project, or if it refers to a file or directory outside the worktree.
  */
 export async function missingMentions(
   text: string,

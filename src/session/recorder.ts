@@ -179,7 +179,7 @@ export function createRecorder({
   }
 
   function announce(step: WaitingStep, sequences: Sequences): void {
-    // Another process may have taken over, so that clients must not receive further text of this run.
+    // If another process may have taken over the session, clients must not receive further text of this run.
     const isCurrent = step.lease?.isCurrent?.() ?? true
     try {
       for (const { change, event } of step.entries) {
@@ -323,7 +323,7 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined, noteMs = 
       const entry = waiting.get(partID)
       if (entry) entry.text += text
       else waiting.set(partID, { partID, field, text })
-      // The start of a call is stored with its intent, which follows its arguments.
+      // Waits longer after the arguments of a call, so that one commit can store the call and its start.
       const pauseMs = field === "raw" ? noteMs : 0
       timer ??= setTimeout(onDue, Math.max(pauseMs, due - performance.now()))
     },

@@ -11,8 +11,8 @@ const charactersPerToken = 4
 
 /**
  * Creates a function that sends requests to the run's model outside the session, one at a time. The requests have no
- * tools and are not stored. The run's budget limits the answer. The function throws `UsageError` if the budget is
- * exhausted, and otherwise the errors of `streamStep`.
+ * tools and are not stored. The run's budget limits the answer. The function throws `UsageError` if the rest of the
+ * budget is too small for the request, and otherwise the errors of `streamStep`.
  */
 export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
@@ -32,7 +32,7 @@ async function sampleModel(
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
     throw new UsageError(
-      "The run has reached its token or cost limit, so the request was not sent to the model.",
+      "The rest of the run's token or cost limit is too small for this request, so it was not sent to the model.",
     )
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),

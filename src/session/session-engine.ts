@@ -77,7 +77,7 @@ export interface SessionEngine extends Engine {
   model(session: Session, agent: Agent): Promise<Model>
   /** Instructions that every system prompt includes. */
   instructions: readonly string[]
-  /** Returns additional instructions that apply to a file, nearest last. Links are followed. */
+  /** Returns additional instructions that apply to a file, nearest last. `file` is a path with links resolved. */
   instructionsNear?(file: string): Promise<FoundInstructions[]>
   /** The stored contents of changed files. */
   contents: ContentStore
@@ -102,7 +102,8 @@ export interface SessionEngine extends Engine {
 /** Limits of one subagent task. */
 export interface SubagentLimits {
   /**
-   * Maximum levels of subagents below a session that the user prompts. With 1, a subagent cannot start other subagents.
+   * Maximum number of levels of subagents below a session that the user prompts. With 1, a subagent cannot start other
+   * subagents.
    */
   depth: number
   /** Maximum time for one task in milliseconds, excluding time spent waiting for the user. */

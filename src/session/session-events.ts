@@ -92,9 +92,9 @@ export interface FollowedStore {
  * - a `part.updated` without a number for each part that is being streamed, with its text so far;
  * - all events as they happen, including changes by other engines.
  *
- * Events with a sequence number are in order, without a gap. The text so far is sent again after each change by another
- * engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if the store
- * cannot be read. The reader can then follow the session again, starting after the last number.
+ * Events with a sequence number are in order, and no change is missing. The text so far is sent again after each change
+ * by another engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if the
+ * store cannot be read. The reader can then follow the session again, starting after the last number.
  */
 export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,

@@ -100,7 +100,7 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
   }
 }
 
-/** Returns the system prompts of an agent: its prompt, its environment and the user's instructions. */
+/** Returns the system prompts: the prompt of the agent, a description of the environment, and the instructions. */
 function systemPrompt(input: {
   agent: Agent
   directory: string

@@ -103,7 +103,7 @@ export function createStreamRelay({
 
   function onEvent(event: TackleEvent): void {
     if (isForeign) return
-    // The first event of a run is sent before its text.
+    // A run starts with a new message. Listening from then on finds the followers before text is streamed.
     if (event.type === "message.created") listen()
     const present = followersOf(event.sessionID)
     if (present.length === 0) return

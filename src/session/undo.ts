@@ -25,7 +25,7 @@ export async function undoTurn(
       ? await nextTurn(session, direction, readPage)
       : await turnsThrough(through, { direction, choice, readPage })
   const first = turns.at(-1)
-  if (!first) throw new NothingToUndoError(session.id, direction)
+  if (!first) throw new NothingToUndoError(session.id, direction, through)
 
   const { files, refused, changes } = await locks.run(
     turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
@@ -146,10 +146,11 @@ const maxTold = 50
 
 /** Thrown if the session has no turn to undo or redo. */
 export class NothingToUndoError extends UsageError {
-  constructor(sessionID: string, direction: Direction) {
+  constructor(sessionID: string, direction: Direction, through?: string) {
+    const turn = through === undefined ? "no turn of this session" : `no turn since message ${through}`
     super(
       direction === "undo"
-        ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes have already been undone.`
+        ? `Nothing to undo in ${sessionID}: ${turn} changed a file, or all changes have already been undone.`
         : `Nothing to redo in ${sessionID}: since the last prompt, no turn was undone, or all undone turns were redone.`,
       undefined,
       "session.nothing-to-undo",

@@ -182,7 +182,7 @@ function usableRecipe({ id, directory, workspace }: Session, host: string): Reci
   const remote = shareableRemote(git.remote)
   if (remote === undefined || !/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(git.commit))
     throw new WorkspaceError(
-      `The workspace of session ${id} (${where}) cannot be rebuilt: the recorded remote or commit is not valid. Remotes over HTTP and SSH are supported.`,
+      `The workspace of session ${id} (${where}) cannot be rebuilt: the recorded remote or commit is not valid. Only remotes over HTTP and SSH are supported.`,
     )
   return { ...workspace, git: { ...git, remote } }
 }

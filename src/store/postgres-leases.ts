@@ -144,7 +144,7 @@ export function createPostgresLeases(
     const sent = performance.now()
     const taken = await takeLeasesIn(async (text, values) => run(text, values), takings)
     if (taken.some((each) => each.taken == null))
-      throw new StoreError("Another process has leased a session.")
+      throw new StoreError("Another process has leased one of the sessions. Try again.")
     return () =>
       takings.map(({ session, holder }, index) => {
         const lease = { ...hold(session.id, holder, Number(taken[index]?.taken), sent), isReserved: true }

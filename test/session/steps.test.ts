@@ -14,7 +14,7 @@ test("tells a model that calls in its last step why nothing runs", async () => {
     status: "error",
     metadata: { kind: "closed" },
   })
-  expect((await resultsOf(session))[0]).toMatch(/only one step is allowed/)
+  expect((await resultsOf(session))[0]).toMatch(/this is the only step/)
   const [request] = engine.server.requests
   expect(request?.body.tool_choice).toBe("none")
   expect(request?.body.tools?.length).toBeGreaterThan(5)

@@ -344,7 +344,9 @@ test("undoes several turns as one operation, and redoes them one after another",
   ])
   await session.undo({ through: first })
   expect(files()).toEqual(["a.txt: zero"])
-  await expect(session.undo({ through: first })).rejects.toThrow("Nothing to undo")
+  await expect(session.undo({ through: first })).rejects.toThrow(
+    `no turn since message ${first} changed a file`,
+  )
 })
 
 test("undoes none of several turns if one of their files has changed, also between the turns", async () => {

@@ -172,7 +172,9 @@ describe("sampling", () => {
       mcp: { everything },
       permission: allowed,
     })
-    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/reached its token or cost limit/)
+    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(
+      /rest of the run.s token or cost limit is too small/,
+    )
     expect(poor.server.requests).toHaveLength(2)
   })
 
