@@ -84,8 +84,8 @@ async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["
 
 /**
  * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and catches errors
- * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist, and `StoreError` if
- * the database cannot be used.
+ * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist, and `StoreError`
+ * if the database cannot be used.
  */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
   checkOptions(given)

@@ -90,8 +90,8 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
 }
 
 /**
- * Creates an empty cache of session handles. Each session has only one handle, so that two callers cannot run the session
- * at the same time.
+ * Creates an empty cache of session handles. Each session has only one handle, so that two callers cannot run the
+ * session at the same time.
  */
 export function createHandleCache() {
   const held = new Map<string, LocalSession>()
@@ -108,7 +108,8 @@ export function createHandleCache() {
       released.delete(handle.id)
     },
     /**
-     * Keeps the handle only while other code references it. Until it is garbage-collected, `get` returns the same handle.
+     * Keeps the handle only while other code references it. Until it is garbage-collected, `get` returns the same
+     * handle.
      */
     release(id: string): void {
       const handle = held.get(id)

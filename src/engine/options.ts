@@ -92,9 +92,9 @@ export interface TackleOptions extends AgentOptions {
   defaultAgent?: string
   /** The shell that runs commands. Default: bash if it is installed, otherwise sh. */
   shell?: string
-  /** Names of environment variables whose values are hidden, in addition to the providers' keys. */
+  /** Names of environment variables whose values are hidden, in addition to known keys. */
   secrets?: readonly string[]
-  /** Names of environment variables that are passed to commands even if they contain provider keys. */
+  /** Names of environment variables that are passed to commands even if they contain known keys. */
   passEnvironment?: readonly string[]
   /**
    * When commands run in a sandbox: if a sandbox works (`auto`), always (`require`) or never (`off`). With `require`,
@@ -222,7 +222,7 @@ export interface TackleOptions extends AgentOptions {
   mask?: SecretMask
   /** Wraps the reading of files that prompts mention with `@`. `find` reads the files. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
-  /** Wraps the opening of MCP servers. `open` opens the configured servers, if any. */
+  /** Wraps the opening of MCP servers. `open` opens the enabled servers, if any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /**
    * Receives problems that do not stop the engine, such as an error that escaped from a tool or an exception in a

@@ -89,7 +89,8 @@ export interface Sessions {
   }): Promise<ListedSession[]>
   /**
    * Returns the status of a session, or undefined if the session does not exist. `running` includes a run in another
-   * process. `waiting` means that the session, or a subagent below it, waits for a reply in any process.
+   * process and, with the option `dispatch`, work that waits for a worker. `waiting` means that the session, or a
+   * subagent below it, waits for a reply in any process.
    */
   status(id: string): Promise<SessionStatus | undefined>
   /** The engine as a holder of leases. */
@@ -240,7 +241,7 @@ export interface Tackle {
   providers(): string[]
   /** Returns the sign-in methods that plugins offer for providers, in the order of the plugins. */
   signIns(): AuthHook[]
-  /** Stored keys of and sign-ins to providers. They are in `auth.json` in the data directory. */
+  /** Stored keys and sign-ins for providers. They are in `auth.json` in the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
   /** Returns the commands and skills, sorted by name. For the prompts of MCP servers, use `mcpPrompts`. */
   commands(): Command[]
@@ -260,8 +261,8 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /**
-   * Lists every enabled MCP server. Starts servers that are not running. Rejects if the signal aborts before the servers
-   * have started.
+   * Lists every enabled MCP server. Starts servers that are not running. Rejects if the signal aborts before the
+   * servers have started.
    */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers. Starts servers that are not running. */

@@ -148,7 +148,7 @@ export function splitWords(text: string): string[] {
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The text that is searched for `@` mentions. Contains neither the outputs of commands nor quoted texts. */
+  /** The text that is searched for `@` mentions. Contains neither outputs of calls nor quoted texts. */
   mentions: string
   refused: Refusal[]
 }

@@ -40,7 +40,7 @@ export interface Conversation {
    * appending to it extends the conversation.
    */
   history(): Promise<MessageWithParts[]>
-  /** Reads the session again and discards the cached history if another engine has changed the session. */
+  /** Reads the session again. If another engine has changed the session, discards the cached history. */
   catchUp(): Promise<void>
   /**
    * Removes the messages that a summary replaces, and updates the caches. Must be called after outputs in the history

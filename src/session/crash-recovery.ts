@@ -40,7 +40,7 @@ export async function settleKilled(store: Store): Promise<void> {
 
 /**
  * Fills the file tracker with the files that earlier calls read and wrote, so that the model does not have to read them
- * again in a continued session. Each summary lists the files of the messages that it replaces.
+ * again in a continued session. A summary can contain the list of these files.
  */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {

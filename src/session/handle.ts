@@ -103,8 +103,8 @@ export interface SessionChange {
 export interface UndoOptions extends UndoChoice {
   /**
    * Id of a message of the user. Undoes the turn of this message and all later turns as one operation, which restores
-   * all files or none. Cannot be combined with `others` or `skip`. Default: only the last turn that changed files and is
-   * not undone.
+   * all files or none. Cannot be combined with `others` or `skip`. Default: only the last turn that changed files and
+   * is not undone.
    */
   through?: string
 }
@@ -112,8 +112,8 @@ export interface UndoOptions extends UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoResult {
   /**
-   * Id of the message that started the turn. If several turns were undone, the message of the earliest turn. `prompt` is
-   * the text of the message.
+   * Id of the message that started the turn. If several turns were undone, the message of the earliest turn. `prompt`
+   * is the text of the message.
    */
   messageID: string
   prompt: string
@@ -175,7 +175,7 @@ export interface SessionHandle {
   /**
    * Waits until no run is active and no input can be delivered, in this and other processes. After a run in another
    * process, waits at most one second for the next delivery. Resolves with the `run.completed` event of this engine's
-   * last run, if any. Rejects with the signal's reason if the signal aborts.
+   * last run, if any. Rejects if the signal aborts.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
@@ -186,8 +186,8 @@ export interface SessionHandle {
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
-   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and {@link
-   * EngineClosedError} if the engine is closed.
+   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and
+   * {@link EngineClosedError} if the engine is closed.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
@@ -247,7 +247,7 @@ export type WorkOutcome = "done" | "held" | "stopped"
 export interface LocalSession extends SessionHandle {
   /**
    * Does the work of a worker: continues a run whose process ended, then delivers the pending inputs. Resolves when
-   * there is nothing left to do.
+   * nothing is left to do, or when another worker must continue.
    */
   work(options: WorkOptions): Promise<WorkOutcome>
   /** True while this engine runs, compacts, undoes or changes the session, or delivers its inputs. */

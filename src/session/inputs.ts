@@ -242,7 +242,7 @@ export function createInputQueue({
       // Most steps have no waiting input, and a read is cheaper than a transaction.
       const waiting = choose(await store.inputs(sessionID), which)
       if (waiting.length === 0) return []
-      // A worker may have claimed the inputs with the lease. While it has the lease, they do not change.
+      // `Store.reserve` may have claimed the inputs together with the lease. They do not change during the lease.
       if (waiting.every(({ claimedBy }) => claimedBy === holder.id)) {
         claimed.clear()
         for (const { id } of waiting) claimed.add(id)
@@ -253,7 +253,7 @@ export function createInputQueue({
         ({ pending }) => choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
         { lease: lease() },
       )
-      // Earlier claims have been promoted by now.
+      // The inputs of earlier claims have been promoted by now.
       claimed.clear()
       for (const { id } of chosen) claimed.add(id)
       return chosen
@@ -320,7 +320,7 @@ function withEdit(input: Input, { text, command, files, delivery, held }: InputE
   }
 }
 
-/** Returns the inputs whose positions change when one input moves to a new position. */
+/** Returns the input at its new position, and the other inputs whose positions change. */
 function moved(input: Input, place: number, pending: readonly Input[]): Input[] {
   const order = pending.filter(({ id }) => id !== input.id)
   order.splice(Math.max(0, place), 0, input)

@@ -94,8 +94,8 @@ const checkMs = 1_000
 
 /**
  * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and at least once per
- * second. With `seesWrites`, also checks again when another engine has written to the session. Rejects with the
- * signal's reason if the signal aborts.
+ * second. With `seesWrites`, also checks again when another engine has written to the session. Rejects if the signal
+ * aborts.
  */
 export async function waitForLease(
   { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },

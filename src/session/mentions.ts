@@ -149,8 +149,8 @@ const maxNear = 3
 /**
  * Finds words with `@` that look like paths but do not refer to a file or directory of the worktree. Email addresses,
  * decorators, package names (`@scope/name`) and user names are not reported. A word looks like a path if it starts with
- * `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the project (`.ts`), if it resembles
- * a path of the project, or if it refers to a file or directory outside the worktree.
+ * `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the project (`.ts`), if it
+ * resembles a path of the project, or if it refers to a file or directory outside the worktree.
  */
 export async function missingMentions(
   text: string,

@@ -68,7 +68,10 @@ export interface QueuedRuns {
   request(): Promise<void>
   /** Records the end of a run. */
   ended(event: EventOf<"run.completed">): void
-  /** Stops the current operation. No run starts until `start` is called. Resolves when the operation has ended. */
+  /**
+   * Stops the current operation. No run starts until the next `start` or `request`. Resolves when the operation has
+   * ended.
+   */
   stop(): Promise<void>
   /** True while an operation is running or inputs are being delivered. */
   readonly isActive: boolean

@@ -12,8 +12,8 @@ import { eventOf, type StreamingParts } from "./session-events.ts"
 
 /**
  * The only way to write to a session. Changes are first committed and then announced, in the order in which the methods
- * were called. Each promise resolves after the commit. If the store rejects the commit, the promise rejects and nothing
- * is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
+ * were called. Each promise resolves when its changes are stored and announced. If the store rejects the commit, the
+ * promise rejects and nothing is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
  */
 export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>
@@ -33,7 +33,7 @@ export interface Recorder extends StreamingParts {
   todos(todos: readonly Todo[]): Promise<void>
   /** Announces streamed text. The text is stored with the next state of its part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
-  /** Forgets the parts that a run was streaming when it lost its lease, and could not complete. */
+  /** Forgets the parts that a run could not complete, for example because it lost its lease. */
   stopStreaming(): void
 }
 
@@ -300,8 +300,8 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined, noteMs = 
 
   return {
     /**
-     * Removes and returns the waiting deltas. `closing` contains the ids of the parts whose new state is announced next.
-     * All deltas of these parts are returned.
+     * Removes and returns the waiting deltas. `closing` contains the ids of the parts whose new state is announced
+     * next. All deltas of these parts are returned.
      */
     take(closing: readonly string[]): Delta[] {
       clearTimeout(timer)

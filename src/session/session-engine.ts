@@ -49,7 +49,9 @@ export interface SessionEngine extends Engine {
   relay?: StreamRelay
   /** The requests of other engines on the same store. */
   otherRequests: OtherRequests
-  /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
+  /**
+   * Resolves when the processes and temporary files of killed runs have been cleaned up. Prompts wait for this promise.
+   */
   cleared: Promise<void>
   /**
    * Maximum total size of the definitions of third-party tools, in bytes. If the definitions are larger, the model must
@@ -70,8 +72,8 @@ export interface SessionEngine extends Engine {
   /** Returns the agent with this name. Throws `UsageError` if no such agent exists. */
   agent(name: string): Agent
   /**
-   * Reloads agents and skills when their files change. `follow` reloads changed files, and is cheap if no file has
-   * changed. `changedLately` returns true if files have recently changed.
+   * Reloads agents, commands and skills when their files change. `follow` reloads changed files, and is cheap if no
+   * file has changed. `changedLately` returns true if `follow` may find a change.
    */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>

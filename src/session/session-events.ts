@@ -93,8 +93,8 @@ export interface FollowedStore {
  * - all events as they happen, including changes by other engines.
  *
  * Events with a sequence number are in order, and no change is missing. The text so far is sent again after each change
- * by another engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if the
- * store cannot be read. The reader can then follow the session again, starting after the last number.
+ * by another engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if
+ * the store cannot be read. The reader can then follow the session again, starting after the last number.
  */
 export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,

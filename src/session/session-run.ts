@@ -63,7 +63,7 @@ export function offeredTools(
   return new Map(active.tools(history).map((tool) => [tool.id, tool]))
 }
 
-/** Prepares an agent for a run. Throws the signal's reason if the signal aborts. */
+/** Prepares an agent for a run. Rejects if the signal aborts. */
 export async function createSessionAgent(agent: Agent, run: SessionRun): Promise<SessionAgent> {
   const { engine, session, model, conversation, demand, signal } = run
   const active = activateAgent(run, agent, engine.unavailableTools(agent, session))

@@ -123,7 +123,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     conversation.forget()
     // Closes the open calls.
     const history = await conversation.history()
-    // The parent of a subagent starts the subagent again.
+    // A subagent's session does not continue by itself, because its parent starts the subagent again.
     if (initial.parentID !== undefined || !isUnfinished(history)) throw new NothingToRun()
     return []
   }
@@ -208,7 +208,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
   }
 
-  /** Lets a worker continue the run when the database can be reached again, if this was the reason of the error. */
+  /** Lets a worker continue the run later if the error means that the database could not be reached. */
   function passOnIfUnreachable(error: unknown): void {
     if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
   }
@@ -326,8 +326,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Waits until the sessions of killed runs have been cleaned up, then runs `work` with the session's lease. Stops the
-   * work if the lease is lost or another process interrupts the session.
+   * Waits until the processes and temporary files of killed runs have been cleaned up, then runs `work` with the
+   * session's lease. Stops the work if the lease is lost or another process interrupts the session.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the queued runs if another process has interrupted the session. */

@@ -326,8 +326,8 @@ interface StreamedCall {
 }
 
 /**
- * Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message, with an id
- * that is unique in the history, because some servers repeat ids within an answer or in the next answer.
+ * Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message, with an
+ * id that is unique in the history, because some servers repeat ids within an answer or in the next answer.
  */
 function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
   const calls = new Map<string, ToolPart>()

@@ -156,7 +156,7 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
 
 /** Receives events of a session that another session waits for. */
 export interface FamilyListener {
-  /** Called when the session or a session below it waits for the user. `answered` resolves with the answer. */
+  /** Called when the session or a session below it waits for the user. `answered` resolves when the wait ends. */
   onWait(answered: Promise<void>): Promise<void>
   /** Called when one of the session's own calls changes. */
   onPart?(part: ToolPart): void

@@ -69,9 +69,9 @@ export function openMemoryConnection(): SqliteConnection {
 }
 
 /**
- * Opens an existing file that cannot be written. If the database has no log, or SQLite cannot use the log, opens only the
- * main file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason. Throws
- * {@link StoreError} if the file is not a Tackle database of the current version.
+ * Opens an existing file that cannot be written. If the database has no log, or SQLite cannot use the log, opens only
+ * the main file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason.
+ * Throws {@link StoreError} if the file is not a Tackle database of the current version.
  */
 export function openReadOnlyConnection(
   path: string,
@@ -124,7 +124,9 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
 }
 
-/** Returns the version. Throws {@link StoreError} if another program or a newer version of Tackle wrote the database. */
+/**
+ * Returns the version. Throws {@link StoreError} if another program or a newer version of Tackle wrote the database.
+ */
 function readKnownVersion(path: string, database: DatabaseSync, busyMs: number): DatabaseVersion {
   const found = waitWhileBusy(busyMs, () => readVersion(database))
   if (found.kind === "foreign")

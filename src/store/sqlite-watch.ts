@@ -111,9 +111,9 @@ export function createSqliteWatch(
 }
 
 /**
- * Watches the log of the database. Calls `onReport` after each write. Returns undefined if the log cannot be watched, or
- * if the system does not report writes immediately. Calls `onEnd` if the reports end, for example because the log was
- * removed.
+ * Watches the log of the database. Calls `onReport` after each write. Returns undefined if the log cannot be watched,
+ * or if the system does not report writes immediately. Calls `onEnd` if the reports end, for example because the log
+ * was removed.
  */
 function watchLog(database: DatabaseSync, onReport: () => void, onEnd: () => void): FSWatcher | undefined {
   // Windows reports a write only after the file is closed.

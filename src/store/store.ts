@@ -124,9 +124,9 @@ export type TransactionQuery = (
 /** Options of {@link Store.updateInputs}. */
 export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   /**
-   * Runs after the inputs are stored, if there are any. In PostgreSQL, `also` is part of the transaction: if it rejects,
-   * or sends no statement for two seconds, the transaction is rolled back. If the transaction is repeated, `also` runs
-   * again. Other stores call it after the transaction, without `query`.
+   * Runs after the inputs are stored, if there are any. In PostgreSQL, `also` is part of the transaction: if it
+   * rejects, or sends no statement for two seconds, the transaction is rolled back. If the transaction is repeated,
+   * `also` runs again. Other stores call it after the transaction, without `query`.
    */
   also?(query?: TransactionQuery): Promise<void>
 }
@@ -296,8 +296,8 @@ export interface Store {
   readonly noteMs?: number
   /**
    * Applies all changes in order, or none of them. Returns a sequence number for each change. The numbers of a session
-   * start at 1 and have no gaps. Changes to grants have the number 0. Throws {@link StoreError} if the changes cannot be
-   * stored.
+   * start at 1 and have no gaps. Changes to grants have the number 0. Throws {@link StoreError} if the changes cannot
+   * be stored.
    */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<number[]>
   /** Returns the sequence number of the session's last change, or 0 if the session does not exist. */
@@ -358,10 +358,10 @@ export interface Store {
   /** Returns the project grants of the worktree and the grants of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
-   * Leases the session to `holder`, unless another holder that is alive has the lease. In SQLite and memory, a holder is
-   * alive while its process runs. In PostgreSQL, it is alive until its lease expires. A new lease ends the earlier one,
-   * even one of the same holder. Atomic across processes. Throws {@link StoreError} if the session does not exist, and
-   * `TenantLimitError` if the tenant has already reached the limit.
+   * Leases the session to `holder`, unless another holder that is alive has the lease. In SQLite and memory, a holder
+   * is alive while its process runs. In PostgreSQL, it is alive until its lease expires. A new lease ends the earlier
+   * one, even one of the same holder. Atomic across processes. Throws {@link StoreError} if the session does not exist,
+   * and `TenantLimitError` if the tenant has already reached the limit.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**
