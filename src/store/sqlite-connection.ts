@@ -13,8 +13,8 @@ import { StoreError, StoreRemovedError } from "./store.ts"
 const sqlite = process.getBuiltinModule("node:sqlite")
 
 /**
- * An open database of the newest version. All methods are synchronous. If the database fails, they throw {@link
- * StoreError}.
+ * An open database whose tables have the newest version. All methods are synchronous. If the database fails, they throw
+ * {@link StoreError}.
  */
 export interface SqliteConnection {
   /** The database, for preparing statements. Execute the statements within {@link run}. */
