@@ -129,7 +129,8 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
 
 /**
  * Describes an invalid value: what was expected, what kind of value was found, and how to correct it. Never includes
- * strings of the file, which could be secrets. `description` is the schema's text for the key. Ends with a period.
+ * string values of the file, which could be secrets. `description` is the schema's text for the key. The result ends
+ * with a period.
  */
 function describeIssue(
   issue: z.core.$ZodIssue,
@@ -269,8 +270,8 @@ function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
 type Shape = Record<string, unknown>
 
 /**
- * Returns the alternatives of a shape that do not contradict the node, for example in its `type`. If all of them
- * contradict the node, returns all.
+ * Returns the alternatives of a shape that do not contradict the node, for example in the value of `type`. If all of
+ * them contradict the node, returns all.
  */
 function shapesOf(shape: Shape, node: ConfigNode | undefined): Shape[] {
   const choices = [shape.anyOf, shape.oneOf, shape.allOf].flatMap((list) => (Array.isArray(list) ? list : []))

@@ -50,8 +50,8 @@ export function claudeAgent(fields: ObjectNode): Translated {
 
 /**
  * Translates the fields of a Markdown command, which use Claude Code's names in every dialect. Drops the list of
- * allowed tools, because rules decide what a command may do. If `foreign` is true, also drops a model that is not
- * `provider/model`.
+ * allowed tools, because rules decide what a command may do. If `foreign` is true, also drops a model that is neither
+ * `provider/model` nor an alias.
  */
 export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolean }): Translated {
   const notes: Problem[] = []

@@ -55,7 +55,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^shell$/, "runs every command"],
   [/^sandbox(?:\.mode)?$/, "controls whether commands run in a sandbox"],
   [/^sandbox\.allow$/, "runs commands in the sandbox without asking"],
-  [/^pass_environment$/, "passes these variables to commands, even if they contain keys"],
+  [/^pass_environment$/, "passes these variables to commands and custom tools, even if they contain keys"],
   [/^secrets$/, "masks the values of these variables"],
   [/^override$/, "built-in tools that custom tools may replace"],
   [/^plugin/, "code that runs with your permissions; packages are trusted separately (npm:…)"],

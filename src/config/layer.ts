@@ -33,7 +33,7 @@ export interface ConfigLayer {
   warnings: string[]
   /** Problems in settings that are ignored until the project is trusted. They are not fatal. */
   typos: Problem[]
-  /** Problems that make the source unusable, in text order. `tree` excludes the affected sections. */
+  /** Problems that are fatal unless the affected sections, which `tree` excludes, are ignored. In text order. */
   problems: Problem[]
   /** Keys that are ignored because the project is not trusted. */
   ignored: string[]
@@ -64,7 +64,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, read }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
-  // Does not report unknown keys, because they would be ignored even in a trusted file.
+  // Omits unknown keys of Tackle's own files, which `typosIn` reports.
   const known = counted.ignored.filter(
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )

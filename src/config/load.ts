@@ -117,7 +117,7 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
 /** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers))
-  // Does not check formatters if there are problems, because a file or section with a problem may contain their missing
+  // Does not check formatters if a whole file or a `formatter` section has problems, because it may contain their missing
   // settings.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)

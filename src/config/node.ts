@@ -3,7 +3,7 @@ import type { Position } from "./errors.ts"
 /** A node of a parsed config file. Values are in file order and have positions. Nodes are immutable. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
-/** An object, `{…}`. It may contain a key twice. See {@link withoutRepeats}. */
+/** An object, `{…}`. It may contain a key more than once. See {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
   position: Position

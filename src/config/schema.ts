@@ -27,7 +27,7 @@ const AgentSection = z.lazy(() =>
     mode: z
       .enum(["primary", "subagent", "all"])
       .optional()
-      .describe("A primary agent talks to the user; a subagent is started by another agent"),
+      .describe("A primary agent talks to the user; a subagent is started by another agent; all allows both"),
     temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
     steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
     permission: PermissionSection.optional(),
@@ -141,12 +141,12 @@ const ExperimentalSection = z.lazy(() =>
 
 const RetrySection = z.lazy(() =>
   z.strictObject({
-    maxAttempts: count.optional().describe("Maximum attempts per request to a provider"),
+    maxAttempts: count.optional().describe("Maximum attempts per request to a provider (default 5)"),
     maxDelaySeconds: z
       .number()
       .positive()
       .optional()
-      .describe("Longest delay in seconds that a provider may request before the next attempt"),
+      .describe("Longest delay in seconds that a provider may request before the next attempt (default 120)"),
   }),
 )
 
@@ -156,8 +156,12 @@ const TimeoutSection = z.lazy(() =>
       .number()
       .positive()
       .optional()
-      .describe("Time limit for the first byte of a response in seconds"),
-    idleSeconds: z.number().positive().optional().describe("Idle timeout within a response in seconds"),
+      .describe("Time limit for the first byte of a response in seconds (default 300)"),
+    idleSeconds: z
+      .number()
+      .positive()
+      .optional()
+      .describe("Idle timeout within a response in seconds (default 300)"),
   }),
 )
 
@@ -166,13 +170,13 @@ const PluginEntry = z.lazy(() =>
 )
 
 /**
- * The sections of a config file. Every level is strict, except the options of a provider package. Each section is a
+ * The sections of a config file. Every level is strict, except the options of providers and plugins. Each section is a
  * function, because creating the whole schema takes longer than checking a typical file.
  */
 const sections = {
   $schema: () => z.string().describe("URL of this schema, for editors"),
   model: () => ModelName.describe("Model to use, as provider/model"),
-  small_model: () => ModelName.describe("Cheaper model for titles and summaries, as provider/model"),
+  small_model: () => ModelName.describe("Accepted for files of OpenCode; has no effect yet"),
   default_agent: () => z.string().describe("Agent to use if none is named (default build)"),
   provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by id"),
   permission: () => PermissionSection,
@@ -216,11 +220,15 @@ const sections = {
         "Command, as a list of words, that prints the status line of the interactive terminal. Receives JSON on stdin. Only the user's own config can set it",
       ),
   secrets: () =>
-    z.array(z.string().min(1)).describe("Environment variables whose values are masked in tool output"),
+    z
+      .array(z.string().min(1))
+      .describe(
+        "Environment variables whose values are masked in tool output and in all that Tackle shows or stores",
+      ),
   pass_environment: () =>
     z
       .array(z.string().min(1))
-      .describe("Environment variables to pass to commands even if they contain a key"),
+      .describe("Environment variables to pass to commands and custom tools even if they contain keys"),
   shell: () =>
     z.string().describe("Shell that runs commands (default: bash if it is installed, otherwise sh)"),
   sandbox: () =>
@@ -238,7 +246,7 @@ const sections = {
     ),
   mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("Retries after provider errors"),
-  timeout: () => TimeoutSection.describe("Timeouts of a provider"),
+  timeout: () => TimeoutSection.describe("Timeouts of requests to providers"),
 }
 
 /** Top-level keys of a config file. */

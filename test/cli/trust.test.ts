@@ -15,6 +15,16 @@ const shout = (word: string) => `
     },
   })`
 
+test("rejects --revoke with --list, which changes nothing", async () => {
+  const machine = await createMachine({ files: { "tackle.json": "{}" } })
+  await machine.trust()
+  expect(await machine.run(["trust", "--list", "--revoke"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("cannot be used with option '--revoke'"),
+  })
+  expect((await machine.run(["trust", "--list"])).stdout).toContain("(trusted)")
+})
+
 test("covers a file that a config substitutes", async () => {
   const machine = await createMachine({
     files: { "tackle.json": '{"shell":"{file:shell.txt}"}', "shell.txt": "/bin/sh" },
@@ -167,7 +177,7 @@ opencode.json  (new)
 
 tackle.toml  (new)
   sandbox = "off"   (controls whether commands run in a sandbox)
-  pass_environment = ["TOKEN"]   (passes these variables to commands, even if they contain keys)
+  pass_environment = ["TOKEN"]   (passes these variables to commands and custom tools, even if they contain keys)
 `)
   const json = JSON.parse((await machine.run(["trust", "--json"])).stdout)
   expect(json).toMatchObject({ worktree: machine.project.directory, trusted: false })

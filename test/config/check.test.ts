@@ -53,7 +53,10 @@ describe("a problem names its location and key, what was found and what to write
       '{"tools": {"bash": "false"}}',
       "1:12: tools.bash: expected true or false, found a string. Write it without quotes.",
     ],
-    ['{"timeout": 30}', `1:2: timeout: expected ${object}, found a number. Timeouts of a provider.`],
+    [
+      '{"timeout": 30}',
+      `1:2: timeout: expected ${object}, found a number. Timeouts of requests to providers.`,
+    ],
     [
       '{"retry": {"maxAttempts": "3"}}',
       "1:12: retry.maxAttempts: expected a number, found a string. Write it without quotes.",
