@@ -19,15 +19,18 @@ export async function runProgram(given: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? exitCode.finished : exitCode.usage
       return
     }
-    reportError(error, { verbose: args.includes("--verbose") })
+    reportError(error, {
+      verbose: args.includes("--verbose"),
+      takesVerbose: takesVerbose(program, args),
+    })
   }
   const { exitAfterOutput } = await import("./process/stdout.ts")
   await exitAfterOutput()
 }
 
 /**
- * Returns the command for arguments that name none: the interactive terminal if the user can type, and otherwise `run`.
- * A single word is a command, which may be misspelled. A prompt contains a space.
+ * Returns the command for arguments that name none: the interactive terminal if the user can type, and otherwise `run`
+ * if there is a prompt. A single word is a command, which may be misspelled. A prompt contains a space.
  */
 function defaultCommand(args: readonly string[]): "interactive" | "run" | undefined {
   const [first = "", ...others] = args
@@ -233,6 +236,15 @@ function misplacedFlag(command: Command, args: readonly string[]): string | unde
   for (const name of named) inner = inner.commands.find((child) => child.name() === name) ?? inner
   const known = inner.options.some(({ long, short }) => flag !== undefined && [long, short].includes(flag))
   return known ? `Write the flag after the command: ${nameOf(inner)} ${flag}` : undefined
+}
+
+/** Returns true if the command in `args`, or a command that contains it, has the flag `--verbose`. */
+function takesVerbose(program: Command, args: readonly string[]): boolean {
+  let command = program
+  for (const word of args) command = command.commands.find((child) => child.name() === word) ?? command
+  for (let each: Command | null = command; each; each = each.parent)
+    if (each.options.some(({ long }) => long === "--verbose")) return true
+  return false
 }
 
 /** Returns the full name of a command, such as `tackle tool call`. */

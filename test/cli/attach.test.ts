@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, onTestFinished, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
 import { callsOf, createMachine, endOf, eventsOf, type Machine, until } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
@@ -22,6 +24,22 @@ async function startServer(machine: Machine, port: string) {
   await until("the server listens", () => served.stdout.includes("\n"))
   return { served, url: String(JSON.parse(served.stdout).url) }
 }
+
+test("names --verbose after an unexpected error only if the command has this flag", async () => {
+  const machine = await createMachine()
+  const broken = createServer((_, response) => response.end("null"))
+  await new Promise<void>((listening) => broken.listen(0, "127.0.0.1", listening))
+  onTestFinished(() => void broken.close())
+  const url = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`
+  const env = { TACKLE_SERVER_TOKEN: "token" }
+  const attach = await machine.run(["attach", url], { env })
+  expect(attach).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^tackle: this is a bug in Tackle\.$/m),
+  })
+  const run = await machine.run(["run", "--attach", url, "hi"], { env })
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("--verbose to see the stack trace.") })
+})
 
 test("`run --attach` runs a prompt on the server, and continues the session", async () => {
   const machine = await createMachine({ script })

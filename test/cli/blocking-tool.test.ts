@@ -50,9 +50,22 @@ test.each(Object.entries(endless))("ends a run blocked by %s at SIGTERM", async 
 })
 
 function expectEnded(ended: Ended): void {
-  expect(ended.stderr).toMatch(/^tackle: Received SIGTERM\. A tool or plugin blocks the process.*\n$/)
+  expect(ended.stderr).toMatch(
+    /^tackle: Received SIGTERM\. A tool or plugin blocks the process.* To continue the session: .*tackle run -c "…"\n$/,
+  )
   expect(ended).toMatchObject({ code: 130, signal: null })
 }
+
+test("does not name a session when it ends a blocked call without a session", async () => {
+  const machine = await machineWithTool("for (;;) {}")
+  const call = machine.start(["tool", "call", "own"])
+  await until("the tool to begin", () => existsSync(machine.project.path("begun")))
+  call.child.kill("SIGTERM")
+  expect(await call.ended).toMatchObject({
+    code: 130,
+    stderr: "tackle: Received SIGTERM. A tool or plugin blocks the process, so the process ends.\n",
+  })
+})
 
 test("ends a blocked run at the second Ctrl-C, and says so at the first", async () => {
   const run = await startBlocked(await machineWithTool("for (;;) {}"))

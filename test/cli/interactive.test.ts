@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
@@ -302,7 +302,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.tackle()
     await terminal.sees("Which model should Tackle use?")
     await terminal.press("Down", "Enter")
-    await terminal.sees("API key of Anthropic")
+    await terminal.sees("API key for Anthropic")
     await terminal.press("wrong-key", "Enter")
     await terminal.sees("Anthropic does not accept the key.")
     await terminal.press("right-key", "Enter")
@@ -317,6 +317,12 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
       anthropic: { type: "api", key: "right-key" },
     })
     expect(requests).toEqual(["/v1/models?limit=1000 wrong-key", "/v1/models?limit=1000 right-key"])
+    await rm(join(machine.home, "config/tackle/tackle.json"))
+    await terminal.tackle()
+    await terminal.sees("Which model should Tackle use?")
+    await terminal.press("Down")
+    await terminal.sees("Anthropic (signed in)")
+    await terminal.press("C-c")
   })
 
   test.each([

@@ -177,12 +177,21 @@ test("ends the server that a killed command left running, with the next command"
   expect(running()).toEqual([])
 })
 
+test("says that all configured servers are disabled", async () => {
+  const config = { mcp: { off: { type: "local", command: ["false"], enabled: false } } }
+  const machine = await createMachine({ config })
+  expect(await machine.run(["mcp", "list"])).toMatchObject({
+    code: 0,
+    stdout: "All MCP servers are disabled.\n",
+  })
+})
+
 test("rejects an address without http:// or https:// instead of taking it for a program", async () => {
   const machine = await createMachine()
   for (const word of ["tickets.example.com/mcp", "ws://127.0.0.1:1/mcp"]) {
     expect(await machine.run(["mcp", "add", "tickets", word])).toMatchObject({
       code: 2,
-      stderr: `tackle: "${word}" is not a URL. A URL starts with https:// or http://. To add a program, write it after --.\n`,
+      stderr: `tackle: "${word}" is not a URL. A URL starts with https:// or http://. To add a program, start its path with ./ or /.\n`,
     })
   }
   expect(await machine.run(["mcp", "add", "tickets", "https://"])).toMatchObject({

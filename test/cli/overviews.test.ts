@@ -37,6 +37,7 @@ test("reports plugins and MCP servers in doctor, and an untrusted project once",
   expect(before.servers).toMatchObject({ status: "warn", detail: expect.stringMatching(/^broken: /) })
   expect(before.sandbox).toBeDefined()
   expect(before.stderr.match(/is not trusted in its current state/g)).toHaveLength(1)
+  expect(before.stderr).not.toContain("broken")
   await machine.trust()
   expect((await found()).plugins).toMatchObject({ status: "ok", detail: ".tackle/plugin/own.js" })
 })

@@ -42,14 +42,22 @@ export function defineAgent(agent: Command): void {
     .addOption(jsonFlag())
     .action(showAgent)
   projectFlags(agent.command("create"))
-    .description("create a Markdown file for a new agent; asks for missing values at a terminal")
+    .description(
+      "create a Markdown file for a new agent; at a terminal, asks for a missing name, description or prompt",
+    )
     .argument("[name]", "name of the agent")
     .option(
       "--description <text>",
       "purpose of the agent; other agents read this text to decide when to use it",
     )
     .option("--prompt <text>", 'system prompt; "-" reads stdin')
-    .addOption(new Option("--mode <mode>", "who can start the agent").choices(["primary", "subagent", "all"]))
+    .addOption(
+      new Option("--mode <mode>", "primary: for users; subagent: for other agents; all: for both").choices([
+        "primary",
+        "subagent",
+        "all",
+      ]),
+    )
     .option("-m, --model <name>", "model to use, as provider/model")
     .option("--temperature <number>", "sampling temperature", number)
     .option("--steps <n>", "maximum model steps per prompt", positive)
@@ -205,7 +213,8 @@ export interface AgentCreateFlags extends FormatFlags {
 
 /**
  * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. In a
- * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values.
+ * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values, and if
+ * the agent already exists.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
@@ -287,8 +296,8 @@ function toolIDs(list: string | undefined): string[] | undefined {
 }
 
 /**
- * Throws `UsageError` for an unknown tool id. Loads the tools of plugins and servers only if an id is not a built-in
- * tool.
+ * Throws `UsageError` for an unknown tool id. Loads tools only if an id belongs neither to a built-in tool nor to a
+ * tool file or an MCP server.
  */
 async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
   const isCustom = customTools(workspace)

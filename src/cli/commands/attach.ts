@@ -1,17 +1,19 @@
 import { type Command, Option } from "commander"
 import { localMinute } from "../../util/time.ts"
+import { shellWord } from "../../util/words.ts"
 import { oneLine } from "../../view/visible.ts"
 import { interruptible } from "../process/exit.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { followByLines, showRecent } from "../run/follow-by-lines.ts"
 import { createView, type ForegroundFlags } from "../run/foreground.ts"
-import { namedSession, openClient, type RemoteFlags } from "../run/remote.ts"
+import { namedSession, openClient, type RemoteFlags, tokenFlag } from "../run/remote.ts"
 import { directoryOf } from "../workspace/workspace.ts"
-import { directoryFlag, formatFlag, jsonFlag, tokenFileFlag } from "./flags.ts"
+import { formatFlag, jsonFlag, tokenFileFlag } from "./flags.ts"
 
 /** Defines `tackle attach`. */
 export function defineAttach(attach: Command): void {
-  directoryFlag(attach)
+  attach
+    .option("--dir <path>", "directory of the sessions (default: all; with -c: the current directory)")
     .argument("<url>", "URL of the server")
     .option("-s, --session <id>", "follow this session, and send it each line of stdin")
     .addOption(new Option("-c, --continue", "follow the last session of the directory").conflicts("session"))
@@ -42,7 +44,7 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
       const room = process.stdout.isTTY ? process.stdout.columns - start.length : Number.POSITIVE_INFINITY
       printLine(`${start}${oneLine(`${title || "(no prompt yet)"} [${directory}]`, room)}`)
     }
-    return printHint(`To follow a session: tackle attach ${url} -s <id>`)
+    return printHint(`To follow a session: tackle attach ${shellWord(url)}${tokenFlag(flags)} -s <id>`)
   }
   const session = await namedSession(client, flags.session)
   const info = await session.info()

@@ -48,7 +48,7 @@ const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 /**
  * Runs `tackle auth login <provider>`, which asks for a key or runs the sign-in method of a plugin, and stores the
  * credentials. Without a terminal, reads the key from stdin. Throws `UsageError` if the provider or the method is
- * unknown, or if no credentials were entered.
+ * unknown, or if no valid credentials are entered.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
   const workspace = await openWorkspace(flags)

@@ -1,8 +1,6 @@
 import type { Command } from "commander"
 import { builtinAgents } from "../../agent/builtin.ts"
-
 import { instructionFiles } from "../../config/instructions.ts"
-
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { namesCredential } from "../../engine/secrets.ts"

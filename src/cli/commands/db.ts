@@ -30,7 +30,7 @@ export function defineDb(db: Command): void {
     .action(importSessions)
 }
 
-/** Flags of `tackle db migrate`. */
+/** Flags of every `tackle db` command. */
 interface DatabaseFlags extends Omit<WorkspaceFlags, "trust"> {
   database?: string
   format: "text" | "json"
@@ -87,8 +87,8 @@ async function importSessions(flags: DatabaseFlags & { from?: string }): Promise
 }
 
 const explanations = {
-  newer: "not copied, because the database has a newer version",
-  held: "not copied, because a running engine uses it. Run the import again later",
+  newer: "not copied, because the database contains a newer version of the session",
+  held: "not copied, because a running engine is using it. Run the import again later",
   failed: "not copied",
 }
 

@@ -6,6 +6,7 @@ import { instructionFiles } from "../../config/instructions.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
+import type { Tackle } from "../../engine/tackle.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { parseModelName } from "../../model/model.ts"
 import { createModels } from "../../model/providers.ts"
@@ -26,7 +27,7 @@ import { exitCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
-import { isWritable, sandboxOptions, withTackle } from "../workspace/engine.ts"
+import { isWritable, problemsExceptServers, sandboxOptions, withTackle } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
@@ -222,13 +223,14 @@ async function checkParser(): Promise<Outcome> {
 }
 
 async function checkTools(workspace: Workspace): Promise<Outcome> {
-  return withTackle(workspace, async (tackle) => {
+  const work = async (tackle: Tackle): Promise<Outcome> => {
     const problems = tackle.problems()
     if (problems.length > 0)
       return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
     const tools = await tackle.tools()
     return { detail: `${tools.filter(({ offered }) => offered).length} of ${tools.length} offered` }
-  })
+  }
+  return withTackle(workspace, work, { overrides: { onProblem: problemsExceptServers(workspace) } })
 }
 
 /** Lists the plugins in use. If any plugins cannot be loaded or are not trusted, lists only these plugins. */
@@ -258,8 +260,10 @@ const serverLimitMs = 10_000
 /** Starts the MCP servers and reports their states. */
 async function checkServers(workspace: Workspace): Promise<Outcome> {
   if (Object.keys(workspace.config.config.mcp ?? {}).length === 0) return { detail: "none" }
-  const servers = await withTackle(workspace, (tackle) =>
-    tackle.mcpServers({ limitMs: serverLimitMs, signal: AbortSignal.timeout(2 * serverLimitMs) }),
+  const servers = await withTackle(
+    workspace,
+    (tackle) => tackle.mcpServers({ limitMs: serverLimitMs, signal: AbortSignal.timeout(2 * serverLimitMs) }),
+    { overrides: { onProblem: problemsExceptServers(workspace) } },
   )
   const lines = servers.map(({ id, status, tools, problem }) =>
     status === "connected" ? `${id}: ${counted(tools.length, "tool")}` : `${id}: ${problem ?? status}`,
@@ -319,7 +323,7 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
   const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
   if (name === undefined)
-    return { status: "warn", detail: "no model is configured, so tackle/offline is used" }
+    return { status: "warn", detail: "no model is configured, so Tackle asks for one or uses tackle/offline" }
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const ref = parseModelName(name)
   const model = await createModels({ config: provider, credentials, environment }).get(ref)

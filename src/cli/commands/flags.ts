@@ -1,16 +1,16 @@
 import { type Command, InvalidArgumentError, Option } from "commander"
 
-/** Adds the flags of a command that loads the project's config and tools. */
+/** Adds `--dir`, `--verbose` and `--trust`, for a command that loads the project's config and tools. */
 export function projectFlags(command: Command): Command {
   return locationFlags(command).option("--trust", "trust the project's config and tools for this run")
 }
 
-/** Adds the flags of a command that does not load the project's tools. */
+/** Adds `--dir` and `--verbose`. */
 export function locationFlags(command: Command): Command {
   return directoryFlag(command).option("--verbose", "write the log to stderr in addition to the log file")
 }
 
-/** Adds the flag that names the directory. */
+/** Adds `--dir`. */
 export function directoryFlag(command: Command): Command {
   return command.option("--dir <path>", "work in this directory (default: current directory)")
 }

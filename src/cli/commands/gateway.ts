@@ -33,7 +33,7 @@ export function defineGateway(gateway: Command): void {
     .action(runGateway)
 }
 
-/** Flags of `tackle gateway`. Keys without a flag come from the environment. */
+/** Flags of `tackle gateway`. The key for the upstream comes from `TACKLE_UPSTREAM_KEY`. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling
@@ -50,7 +50,7 @@ export interface GatewayFlags {
 /** Time in ms within which responses must finish after the first signal. */
 const graceMs = 10_000
 
-/** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops the gateway immediately. */
+/** Runs `tackle gateway`, which serves until a signal arrives. A second signal stops the gateway immediately. */
 export async function runGateway(flags: GatewayFlags): Promise<void> {
   const { startGateway } = await import("../../gateway/server.ts")
   const { httpFetch } = await import("../../model/http-fetch.ts")

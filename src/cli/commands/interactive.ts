@@ -10,7 +10,7 @@ export function defineInteractive(command: Command): void {
   projectFlags(command)
     .argument("[message...]", "the first prompt")
     .option("-m, --model <name>", "model of a new session, as provider/model")
-    .option("--agent <name>", "agent of a new session (default: build)")
+    .option("--agent <name>", "agent of a new session (default: default_agent in the config, or build)")
     .option("-s, --session <id>", "continue this session")
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fullscreen", "use the alternate screen instead of the terminal's scrollback")
@@ -25,10 +25,10 @@ export function defineInteractive(command: Command): void {
 /** Time in milliseconds that the screen needs to read and show keys. */
 const keysMs = 8
 
-/** Opens the interactive terminal. Shows an editor while the rest of the program is loading. */
+/** Opens the interactive terminal. Unless it only appends lines, shows an editor while the program is loading. */
 async function openInteractive(message: readonly string[], flags: InteractiveFlags): Promise<void> {
   const isPlain = flags.plain === true || process.env.TERM === "dumb"
-  await interruptible(async (signal, interrupt) => {
+  const work = async (signal: AbortSignal, interrupt: () => void) => {
     signal.addEventListener("abort", () => {
       process.exitCode = exitCode.interrupted
     })
@@ -43,7 +43,8 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
       start?.end()
       start?.output.end()
     }
-  })
+  }
+  await interruptible(work, { resumeHint: "To continue the session: tackle -c" })
 }
 
 /** Shows the start screen. Captures the output of the process, so that notices do not appear on the screen. */

@@ -5,9 +5,7 @@ import { stripVTControlCharacters } from "node:util"
 import type { Command } from "commander"
 import { addServer } from "../../config/add-server.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
-import type { TackleOptions } from "../../engine/options.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/client/config.ts"
-import { McpServerError } from "../../mcp/client/errors.ts"
 import type { McpServerStatus } from "../../mcp/client/pool.ts"
 import type { ConnectionOptions } from "../../mcp/server/connection.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
@@ -20,7 +18,7 @@ import { atTerminal } from "../process/question.ts"
 import { printHint, printJson, printLine, stdout } from "../process/stdout.ts"
 import { createLiveRegion } from "../view/live-region.ts"
 import { describeRequest } from "../view/request.ts"
-import { openTackle, reportProblem } from "../workspace/engine.ts"
+import { openTackle, problemsExceptServers, reportProblem } from "../workspace/engine.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import {
@@ -57,7 +55,10 @@ export function defineMcp(mcp: Command): void {
     .action(signOutOfServer)
   projectFlags(mcp.command("serve"))
     .description("run as an MCP server that offers Tackle's tools, subject to its rules")
-    .option("--agent <name>", "agent whose rules and tools apply (default: build)")
+    .option(
+      "--agent <name>",
+      "agent whose rules and tools apply (default: default_agent in the config, or build)",
+    )
     .option("--tools <ids>", "offer only these tools, comma-separated", names)
     .option("--allow <rule>", "allow permission[:pattern] without asking (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
@@ -85,13 +86,13 @@ export function defineMcp(mcp: Command): void {
 const limitMs = 10_000
 
 /**
- * Runs `tackle mcp list`, which starts every MCP server. As soon as a server responds or fails, shows its tools or why
- * it is unavailable.
+ * Runs `tackle mcp list`, which connects to every enabled MCP server. Shows the tools of each server, or why it is
+ * unavailable, as soon as the server responds or fails. JSON output follows at the end.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
-  const { servers, ignored } = await interruptible(async (signal) => {
+  const { servers, config } = await interruptible(async (signal) => {
     const workspace = await openWorkspace(flags)
-    const tackle = await openTackle(workspace, {}, { onProblem: tellOthers(workspace) })
+    const tackle = await openTackle(workspace, {}, { onProblem: problemsExceptServers(workspace) })
     const waiting = new Set(enabledServers(workspace.config.config.mcp).map(({ id }) => id))
     const status = createLiveRegion(process.stderr)
     const since = status.clock()
@@ -110,7 +111,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
         tellWaiting()
       }
       const servers = await tackle.mcpServers({ signal, limitMs, onStatus: look })
-      return { servers, ignored: workspace.config.ignored }
+      return { servers, config: workspace.config }
     } finally {
       status.end()
       await tackle.close()
@@ -118,9 +119,12 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
   })
   if (servers.some(({ status }) => status === "failed")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ servers })
-  if (servers.length === 0) printLine(ignored.length > 0 ? noTrustedServers : noServers)
+  if (servers.length > 0) return
+  if (config.ignored.length > 0) printHint(noTrustedServers)
+  else printLine(Object.keys(config.config.mcp ?? {}).length > 0 ? allDisabled : noServers)
 }
 
+const allDisabled = "All MCP servers are disabled."
 const noServers = 'No MCP servers are configured. Add them under "mcp" in the config.'
 const noTrustedServers =
   "No MCP servers are available. If the project defines servers, trust the project to use them: tackle trust"
@@ -138,13 +142,6 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 
 /** Minimum width of a description, in columns. */
 const shortest = 20
-
-/** Returns a listener that reports all problems except those of servers, which the list already shows. */
-function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
-  return (message, error) => {
-    if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
-  }
-}
 
 /** Flags of `tackle mcp add`. `env` is for a program and `header` for a URL. Each value has the form `name=value`. */
 export interface AddServerFlags extends WorkspaceFlags {
@@ -168,7 +165,7 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   const [first = ""] = command
   if (command.length === 1 && looksLikeAddress(first)) {
     throw new UsageError(
-      `"${first}" is not a URL. A URL starts with https:// or http://. To add a program, write it after --.`,
+      `"${first}" is not a URL. A URL starts with https:// or http://. To add a program, start its path with ./ or /.`,
     )
   }
   const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
@@ -190,7 +187,10 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
     printLine(`To sign in to ${visible(id)}, open this page:\n  ${url.href}`)
     if (flags.browser && atTerminal()) showPage(url, workspace)
   }
-  await signIn({ server, tokens, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
+  const signal = AbortSignal.timeout(signInMs)
+  await signIn({ server, tokens, open, signal }).catch((error: unknown) => {
+    if (signal.aborted)
+      throw new UsageError(`You did not sign in to ${id} within ${signInMs / 60_000} minutes.`)
     throw TackleError.isInstance(error) ? error : signInFailed(id, error)
   })
   printLine(`Signed in to ${visible(id)}.`)
@@ -290,13 +290,14 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   key?: string
   /**
    * Accepts the clients' answers to forms as the user's answers. Not needed on stdin and stdout, where the user's own
-   * agent starts the server.
+   * client starts the server.
    */
   trustClient?: boolean
 }
 
 /**
- * Runs `tackle mcp serve`, which serves on stdin and stdout until stdin ends, or with `--http` until SIGINT or SIGTERM.
+ * Runs `tackle mcp serve`, which serves until a signal arrives. Without `--http`, serves on stdin and stdout, and also
+ * stops when stdin ends.
  */
 export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)

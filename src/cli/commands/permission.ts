@@ -29,7 +29,7 @@ export function definePermission(permission: Command): void {
   projectFlags(permission.command("check"))
     .description("show what the rules decide and why; exit code 0: allow, 10: ask, 11: deny")
     .argument("<permission>", "permission, such as bash, edit or the id of a tool")
-    .argument("<pattern...>", "command, path or arguments")
+    .argument("<pattern...>", "command, path, URL or arguments")
     .option("--agent <name>", "use the rules of this agent")
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
@@ -144,7 +144,7 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
 /** Runs `tackle permission revoke <id…>`. With `--all`, revokes every grant of the project. */
 export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
-    throw new UsageError("Pass the ids of the grants to revoke, or --all.")
+    throw new UsageError("Pass either the ids of the grants to revoke or --all.")
   const revoked = await withStore(flags, async (tackle) => {
     const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
     await tackle.revoke(chosen)
@@ -189,8 +189,8 @@ export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
  * Yields the requests of a tool that needs `permission` for the given patterns. For `list`, each pattern is a path, and
- * the request contains the absolute paths. For `webfetch`, each pattern is a URL. Yields a request for the normalized
- * URLs, then one for each private host. Calls `note` with a message about anything that cannot be determined.
+ * the request contains the absolute paths. For `webfetch`, each pattern is a URL, and a request for the normalized URLs
+ * is followed by one for each private host. Calls `note` with a message about each host that cannot be looked up.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },

@@ -5,6 +5,7 @@ import type { RunLine } from "../../model/recording/format.ts"
 import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { UsageError } from "../../util/errors.ts"
+import { shellWord } from "../../util/words.ts"
 import { exitCode as exitCodes } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
@@ -35,7 +36,7 @@ export function defineRun(run: Command): void {
       "-m, --model <name>",
       "model to use, as provider/model; the session uses it for later prompts too",
     )
-    .option("--agent <name>", "agent to use (default: build)")
+    .option("--agent <name>", "agent to use (default: default_agent in the config, or build)")
     .option("-s, --session <id>", "continue this session")
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
@@ -205,7 +206,7 @@ async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
 
 async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
-    throw new UsageError("A session always keeps its agent. Omit --agent, or start a new session.")
+    throw new UsageError("A continued session keeps its agent. Omit --agent, or start a new session.")
   }
   if (flags.session !== undefined || flags.continue) return storedSession(tackle, flags.session)
   return tackle.sessions.create({
@@ -235,7 +236,9 @@ export async function storedSession(tackle: Tackle, id: string | undefined): Pro
   // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
   const { directory, worktree } = session.info()
   if (worktree !== tackle.worktree) {
-    throw new UsageError(`Session ${id} belongs to ${directory}. To continue it, add --dir ${directory}`)
+    throw new UsageError(
+      `Session ${id} belongs to ${directory}. To use it, add --dir ${shellWord(directory)}`,
+    )
   }
   return session
 }

@@ -63,7 +63,7 @@ export interface ServeFlags extends DirectoriesFlags {
 }
 
 /**
- * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends the server immediately. `onReady`
+ * Runs `tackle serve`, which serves until a signal arrives. A second signal ends the server immediately. `onReady`
  * receives the address that opens the web page.
  */
 export async function runServe(flags: ServeFlags, onReady?: (address: string) => void): Promise<void> {

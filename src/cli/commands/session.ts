@@ -67,10 +67,10 @@ export function defineSession(session: Command): void {
         direction === "undo" ? "restore the files that the last turn changed" : "reverse the last undo",
       )
       .argument("[id]", lastSession)
-      .option("--others", "restore the other files if some files were changed after the turn")
+      .option("--others", "if some files have changed since, restore only the other files")
       .option(
         "--skip",
-        "leave all files of the turn unchanged; the next undo or redo continues after this turn",
+        `leave all files of the turn unchanged; the next ${direction} continues with the turn ${direction === "undo" ? "before" : "after"} it`,
       )
       .addOption(formatFlag())
       .addOption(jsonFlag())
@@ -96,8 +96,8 @@ export function defineSession(session: Command): void {
 }
 
 /**
- * Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects sessions by their
- * texts.
+ * Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects the sessions that
+ * contain all its words.
  */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean

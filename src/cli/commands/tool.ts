@@ -57,7 +57,7 @@ export interface ToolListFlags extends FormatFlags {
   agent?: string
 }
 
-/** Flags of `tackle tool call`. `agent` names the agent whose rules apply. `auto` allows every request once. */
+/** Flags of `tackle tool call`. `agent` names the agent whose rules apply. For `auto`, see `AnswerOptions`. */
 export interface ToolCallFlags extends FormatFlags, RuleFlags {
   agent?: string
   auto?: boolean

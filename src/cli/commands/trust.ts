@@ -1,5 +1,5 @@
 import { basename, extname } from "node:path"
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import { type EnabledSetting, enabledSettings } from "../../config/enabled-settings.ts"
 import { ConfigError } from "../../config/errors.ts"
 import { readTrustContent } from "../../config/project-trust-items.ts"
@@ -26,9 +26,13 @@ import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 /** Defines `tackle trust`. */
 export function defineTrust(trust: Command): void {
   locationFlags(trust)
-    .argument("[item...]", "items to trust, as shown by --list (default: all items)")
+    .argument("[item...]", "items to trust or revoke, as shown by --list (default: all items)")
     .option("--yes", "do not ask")
-    .option("--list", "show the items, what each enables, and whether it is trusted")
+    .addOption(
+      new Option("--list", "show the items, what each enables, and whether it is trusted").conflicts(
+        "revoke",
+      ),
+    )
     .option("--revoke", "stop trusting the items")
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -77,7 +81,11 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   workspace.trust.trust(workspace.worktree, wanted)
   if (json) return list(workspace, chosen(await shownItems(workspace), names), json)
   for (const { path, hash } of wanted)
-    printLine(hash === "" ? `Not trusted: ${wholeName(path)} cannot be read.` : `Trusted ${wholeName(path)}.`)
+    printLine(
+      hash === ""
+        ? `Not trusted: ${wholeName(path)} cannot be read or parsed completely.`
+        : `Trusted ${wholeName(path)}.`,
+    )
 }
 
 function list(workspace: Workspace, items: readonly ShownItem[], json: boolean): void {

@@ -5,8 +5,8 @@ import { findWorktree } from "../../config/location.ts"
 import { defaultDataDirectory } from "../../engine/data-directory.ts"
 import { UsageError } from "../../util/errors.ts"
 import { openInBrowser } from "../process/open-in-browser.ts"
-import { printLine } from "../process/stdout.ts"
-import { type RemoteFlags, tokenOf } from "../run/remote.ts"
+import { printHint, printLine } from "../process/stdout.ts"
+import { type RemoteFlags, tokenFlag, tokenOf } from "../run/remote.ts"
 import { locationFlags, tokenFileFlag } from "./flags.ts"
 import { portFlag, rootFlag, runServe, type ServeFlags } from "./serve.ts"
 
@@ -28,7 +28,7 @@ interface WebFlags extends Pick<ServeFlags, "dir" | "verbose" | "port" | "root">
 
 /** Runs `tackle web`: starts a server unless `url` names one, and opens its web page. */
 async function runWeb(url: string | undefined, { open, ...flags }: WebFlags): Promise<void> {
-  const show = (address: string) => (open ? openBrowser(address) : printLink(address))
+  const show = (address: string) => (open ? openBrowser(address, flags) : printLink(address))
   if (url !== undefined) return show(await addressOf(url, flags))
   await runServe({ ...flags, host: "127.0.0.1", grace: 10, format: "text" }, show)
 }
@@ -58,7 +58,7 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
  * private page that redirects to the address. Other users of the machine can see the arguments of a process, and the
  * address would log them in.
  */
-function openBrowser(address: string): void {
+function openBrowser(address: string, flags: RemoteFlags): void {
   const page = join(defaultDataDirectory(process.env), "open-page.html")
   mkdirSync(dirname(page), { recursive: true, mode: 0o700 })
   rmSync(page, { force: true })
@@ -75,7 +75,7 @@ function openBrowser(address: string): void {
   child.once("exit", (code) => {
     if (code !== 0) printLink(address)
   })
-  printLine(`If no browser opens: tackle web --no-open ${new URL(address).origin}`)
+  printHint(`If no browser opens: tackle web --no-open${tokenFlag(flags)} ${new URL(address).origin}`)
 }
 
 function leadingTo(address: string): string {

@@ -31,7 +31,7 @@ interface WorkerFlags extends DirectoriesFlags {
   format: "text" | "json"
 }
 
-/** Runs `tackle worker`, which runs sessions until SIGINT or SIGTERM. A second signal ends the worker immediately. */
+/** Runs `tackle worker`, which runs sessions until a signal arrives. A second signal ends the worker immediately. */
 async function runWorker(flags: WorkerFlags): Promise<void> {
   await interruptible(async (signal) => {
     const directories = await openDirectories(flags, {

@@ -12,8 +12,11 @@ export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4
 /** Exit codes of `permission check`. */
 export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
 
-/** Reports an error on stderr and sets the exit code. With `verbose`, shows the stack of an unexpected error. */
-export function reportError(error: unknown, options: { verbose: boolean }): void {
+/**
+ * Reports an error on stderr and sets the exit code. With `verbose`, shows the stack of an unexpected error.
+ * `takesVerbose` is true if the command has the flag `--verbose`.
+ */
+export function reportError(error: unknown, options: { verbose: boolean; takesVerbose: boolean }): void {
   if (error instanceof AbortedError) {
     process.exitCode = exitCode.interrupted
     return
@@ -22,8 +25,10 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
   warn(text)
-  if (!known && !options.verbose)
-    warn("this is a bug in Tackle. Run the command with --verbose to see the stack trace.")
+  if (!known && !options.verbose) {
+    const hint = options.takesVerbose ? " Run the command with --verbose to see the stack trace." : ""
+    warn(`this is a bug in Tackle.${hint}`)
+  }
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 
@@ -51,9 +56,9 @@ const exitProcess = process.exit.bind(process)
 const interruptHandlers: (() => boolean)[] = []
 
 /**
- * Calls the handler on each SIGINT before {@link interruptible} does, for example to stop a run instead of the command.
- * If the handler returns false, the signal has its usual effect. The last handler takes precedence. Returns a function
- * that removes the handler.
+ * Calls the handler on each SIGINT before {@link interruptible} acts, for example to stop a run instead of the command.
+ * If the handler returns false, {@link interruptible} handles the signal. Calls only the handler that was added last.
+ * Returns a function that removes the handler.
  */
 export function handleInterrupts(handler: () => boolean): () => void {
   interruptHandlers.push(handler)
@@ -66,11 +71,13 @@ const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 /**
  * Runs work that can be interrupted, and settles like the work. The first signal aborts the `AbortSignal` of `work`
  * instead of ending the process, so that the work can end everything it started. A second signal ends the process
- * immediately. If third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a
- * function `interrupt` that has the same effect as a signal and accepts an optional reason.
+ * immediately. If third-party code blocks the main thread when a signal arrives or a time limit expires, a watchdog
+ * thread ends the process and shows `resumeHint`. `work` receives a function `interrupt` that has the same effect as a
+ * signal and accepts an optional reason.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,
+  { resumeHint }: { resumeHint?: string } = {},
 ): Promise<T> {
   const controller = new AbortController()
   const fire = (reason?: unknown) => {
@@ -83,7 +90,7 @@ export async function interruptible<T>(
   }
   for (const name of names) process.on(name, onSignal)
   let watchdog: RunningWatchdog | undefined
-  const endRequest = requestWatchdog(() => (watchdog = startWatchdog(exitProcess)))
+  const endRequest = requestWatchdog(() => (watchdog = startWatchdog(exitProcess, resumeHint)))
   try {
     return await work(controller.signal, fire)
   } finally {

@@ -13,12 +13,12 @@ export interface Prompts {
   autocomplete<T>(options: SelectOptions<T>): Promise<T | symbol>
 }
 
-/** Returned if the user dismisses a prompt, or if the signal aborts. */
+/** Returned if the user dismisses a prompt, stdin ends or the signal aborts. */
 const dismissed = Symbol("dismissed")
 
 /**
- * Prompts for a terminal that only appends lines. They take the same options as the prompts of the library, and the
- * user answers each of them with one line. An empty line dismisses a selection.
+ * Prompts for a terminal that only appends lines. They take the same options as the prompts of clack, and the user
+ * answers each of them with one line. An empty line dismisses a selection.
  */
 export const linePrompts: Prompts = { text, select, multiselect, autocomplete: select }
 

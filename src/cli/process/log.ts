@@ -7,7 +7,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error"
 /** A structured log for troubleshooting. Never writes to stdout, and never contains secrets. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: Record<string, unknown>): void
-  /** Path of today's log file. Undefined if the directory is not writable. */
+  /** Path of today's log file. Undefined after an error in writing the file. */
   readonly path: string | undefined
 }
 

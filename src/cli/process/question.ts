@@ -9,8 +9,8 @@ interface Key {
 
 /**
  * Asks a question with clack. If `TERM` is `dumb`, the prompts only append lines. Returns undefined if the user presses
- * Escape, or enters nothing in such a terminal. Throws `AbortedError` if the user presses Ctrl-C or the signal aborts.
- * Always restores the terminal.
+ * Escape or, in a dumb terminal, enters an empty line at a selection. Throws `AbortedError` if the user presses Ctrl-C
+ * or the signal aborts. Always restores the terminal.
  */
 export async function question<T>(
   ask: (prompts: Prompts & Pick<typeof Clack, "password">, signal: AbortSignal) => Promise<T>,
@@ -71,8 +71,8 @@ export function canAskHere(environment: Readonly<Record<string, string | undefin
 }
 
 /**
- * Returns true if the client in `TACKLE_CLIENT` can ask the user or, if no client is set, at a terminal. Tools that ask
- * the user are listed only in this case.
+ * Returns true if the client that `TACKLE_CLIENT` or `OPENCODE_CLIENT` names can ask the user. If neither is set,
+ * returns true at a terminal. Tools that ask the user are listed only in these cases.
  */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const client = clientOf(environment)

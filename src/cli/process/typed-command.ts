@@ -24,10 +24,10 @@ export function asTyped(text: string): string {
 
 /**
  * Matches commands in a message: at its start, after a backtick or another mark that precedes a command, or alone in
- * parentheses. The interactive terminal has no name of a command, so its flags `-s` and `--attach` identify it.
+ * parentheses. The interactive terminal has no command name, so its flags `-s`, `-c` and `--attach` identify it.
  */
 const commands =
-  /(?<=^|[`"(]|: )tackle(?: ((?:agent|attach|auth|config|doctor|gateway|mcp|models|permission|queue|run|serve|session|stats|tool|trust)\b(?: [a-z]+\b(?![/:.]))*)|(?= (?:-s|--attach) ))/gm
+  /(?<=^|[`"(]|: )tackle(?: ((?:agent|attach|auth|config|db|doctor|gateway|mcp|models|permission|queue|run|send|serve|session|stats|tool|trust|web|worker)\b(?: [a-z]+\b(?![/:.]))*)|(?= (?:-s|-c|--attach)\b))/gm
 
 function directoryFlag(words: string): string {
   if (typedDirectory === undefined || /^gateway\b|^config schema\b/.test(words)) return ""

@@ -3,7 +3,7 @@ import { writeSync } from "node:fs"
 import { Session } from "node:inspector"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
-import { parentPort } from "node:worker_threads"
+import { parentPort, workerData } from "node:worker_threads"
 import { endName, type ToWatchdog } from "./watchdog.ts"
 
 /** Exit codes of a process that was blocked when a signal arrived or a time limit expired. */
@@ -62,7 +62,8 @@ function ifBlocked(ms: number, then: () => void): void {
 function end(why: string, code: number): void {
   if (ending) return
   ending = true
-  say(`${why} A tool or plugin blocks the process, so the process ends. To continue the session, use -c.`)
+  const hint = typeof workerData === "string" ? ` ${workerData}` : ""
+  say(`${why} A tool or plugin blocks the process, so the process ends.${hint}`)
   setTimeout(() => process.kill(process.pid, "SIGKILL"), killMs)
   const session = new Session()
   session.connectToMainThread()

@@ -1,6 +1,7 @@
 import { closeSync } from "node:fs"
 import { extname } from "node:path"
 import type { Watchdog } from "../../util/main-thread.ts"
+import { asTyped } from "./typed-command.ts"
 
 /** A message to the watchdog thread. `alive` answers a `ping`. */
 export type ToWatchdog =
@@ -20,9 +21,9 @@ export interface RunningWatchdog extends Watchdog {
 /**
  * Starts a thread that can end the process while the main thread is blocked, for example by an endless loop in a custom
  * tool. The thread acts when a signal arrives or a time limit expires, and does not keep the process alive. `exit` must
- * end the process at once.
+ * end the process at once. The thread shows `resumeHint` when it ends the process.
  */
-export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
+export function startWatchdog(exit: (code: number) => never, resumeHint?: string): RunningWatchdog {
   const key = Symbol.for(endName)
   Object.defineProperty(globalThis, key, {
     configurable: true,
@@ -35,7 +36,11 @@ export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
   const file = new URL(`./watchdog-thread${extname(import.meta.filename)}`, import.meta.url)
   // An import at the top would cost every start several milliseconds.
   const { Worker } = process.getBuiltinModule("node:worker_threads")
-  const worker = new Worker(file, { execArgv: ["--expose-internals", "--no-warnings"], env: {} })
+  const worker = new Worker(file, {
+    execArgv: ["--expose-internals", "--no-warnings"],
+    env: {},
+    workerData: resumeHint === undefined ? undefined : asTyped(resumeHint),
+  })
   const send = (message: ToWatchdog) => worker.postMessage(message)
   const { promise: ready, resolve } = Promise.withResolvers<void>()
   worker.on("message", (ping: number) => {

@@ -17,7 +17,7 @@ export interface AnswerOptions {
   auto: boolean
   /** Whether the model may ask questions. False with `--auto`, or if no user can answer. See `canAskHere`. */
   questions: boolean
-  /** Clears the screen for a question. Returns a function that restores the screen. */
+  /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void
   /** Closes an open question when it fires, for example because the run was interrupted. */
   signal: AbortSignal
@@ -53,13 +53,13 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 }
 
 /**
- * Answers every request. With `--auto`, never asks. Otherwise asks at the terminal, one question at a time, or refuses
- * the request if no terminal is available.
+ * Answers every permission request, and with `questions` every question of the model. With `--auto`, never asks.
+ * Otherwise asks at the terminal, one question at a time, or refuses the request if no terminal is available.
  */
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
-  /** The request on the screen. `ended` fires when the request no longer waits. */
+  /** The request on the screen. `ended` fires when the request no longer waits for an answer. */
   let shown: { id: string; ended: AbortController } | undefined
   requests.onEnd((requestID) => {
     if (requestID === shown?.id) shown.ended.abort()
@@ -126,7 +126,7 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
   requests.onPermission((request) => {
     const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
     last = next.catch((error: unknown) => {
-      warn(`cannot ask for permission, so the request is rejected: ${errorMessage(error)}`)
+      warn(`cannot answer the permission request, so it is rejected: ${errorMessage(error)}`)
       return give(request, { reply: "reject" }, "no-terminal")
     })
   })

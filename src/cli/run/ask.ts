@@ -111,7 +111,7 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
 const other = 0
 
 /**
- * Asks questions one after another. Returns undefined if the user dismisses a question with Escape. Throws
+ * Asks questions one after another. Returns undefined if the user dismisses a question, as with Escape. Throws
  * `AbortedError` if the user presses Ctrl-C or the signal aborts.
  */
 export async function askQuestions(

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { dataPaths } from "../../engine/data-directory.ts"
-import { createCredentials } from "../../model/credentials.ts"
+import { type Credentials, createCredentials } from "../../model/credentials.ts"
 import type { LocalServer } from "../../model/list-models.ts"
 import { providerTable } from "../../model/provider-table.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
@@ -122,6 +122,7 @@ interface Offer {
 export async function setUpModel(workspace: Workspace): Promise<string> {
   const { findLocalServers } = await import("../../model/list-models.ts")
   const servers = await findLocalServers({ signal: AbortSignal.timeout(1_000) })
+  const signedIn = await credentialsOf(workspace).providers()
   const offers: Offer[] = [
     ...servers.map((server) => ({
       label: server.name,
@@ -132,7 +133,8 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
       .filter(({ keyVariables }) => keyVariables.length > 0)
       .map((provider) => {
         const variable = provider.keyVariables.find((name) => workspace.environment[name]?.trim())
-        const hint = variable === undefined ? "needs an API key" : `${variable} is set`
+        const without = signedIn.includes(provider.id) ? "signed in" : "needs an API key"
+        const hint = variable === undefined ? without : `${variable} is set`
         return { label: provider.name, hint, choose: () => chooseProviderModel(workspace, provider) }
       }),
     {
@@ -165,13 +167,12 @@ async function chooseProviderModel(
   { id: providerID, name, keyVariables, baseURLVariable }: (typeof providerTable)[number],
 ): Promise<string | undefined> {
   const { listModels } = await import("../../model/list-models.ts")
-  const { environment, dataDirectory } = workspace
-  const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
-  const baseURL = baseURLVariable === undefined ? undefined : environment[baseURLVariable]
+  const credentials = credentialsOf(workspace)
+  const baseURL = baseURLVariable === undefined ? undefined : workspace.environment[baseURLVariable]
   const known = await credentials.key(providerID, keyVariables)
   let key = known
   for (;;) {
-    key ??= await askForKey(`API key of ${name}`)
+    key ??= await askForKey(`API key for ${name}`)
     if (key === undefined) return undefined
     const list = await listModels({ providerID, key, baseURL, signal: AbortSignal.timeout(10_000) })
     if (list.kind === "refused") {
@@ -188,6 +189,10 @@ async function chooseProviderModel(
     await saveModel(workspace, { model })
     return model
   }
+}
+
+function credentialsOf({ environment, dataDirectory }: Workspace): Credentials {
+  return createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
 }
 
 function chooseModelID(ids: readonly string[]): Promise<string | undefined> {

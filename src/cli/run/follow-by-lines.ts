@@ -14,7 +14,7 @@ export interface LineOptions {
   api: TackleApi
   session: SessionApi
   worktree: string
-  /** Number of the last change that is not shown. */
+  /** Number of the change after which events are shown. */
   after: number
   view: View
   /** True to answer requests as `--auto` does. */
@@ -81,7 +81,7 @@ export async function followByLines(options: LineOptions): Promise<void> {
   }
 }
 
-/** Returns a function that stops the run. If the session is idle or the run is already being stopped, it leaves. */
+/** Returns a function that stops the run, or leaves if the session is idle or the run is already being stopped. */
 function createInterrupt({ api, session }: LineOptions, leave: () => void): () => void {
   let isStopping = false
 
@@ -127,14 +127,14 @@ export async function showRecent(session: SessionApi, view: View): Promise<void>
 
 /** The lines of stdin that are not empty. */
 export interface Lines {
-  /** Resolves with the next line. Undefined means that stdin has ended or the signal has fired. */
+  /** Resolves with the next line, or with undefined if reading has ended or the signal has fired. */
   next(): Promise<string | undefined>
   /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
   pause(): () => void
   close(): void
 }
 
-/** Starts to read stdin. Lines wait until they are used. */
+/** Starts reading stdin. Keeps the lines until they are requested. */
 export function openLines(signal: AbortSignal): Lines {
   const waiting: string[] = []
   let isEnded = false

@@ -51,14 +51,17 @@ export async function inForeground(
   try {
     const tackle = await openTackle(workspace, rules, overrides)
     try {
-      process.exitCode = await interruptible(async (signal, interrupt) => {
-        const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
-        try {
-          return await work({ tackle, view, signal, interrupt })
-        } finally {
-          stopTimer()
-        }
-      })
+      process.exitCode = await interruptible(
+        async (signal, interrupt) => {
+          const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
+          try {
+            return await work({ tackle, view, signal, interrupt })
+          } finally {
+            stopTimer()
+          }
+        },
+        { resumeHint: 'To continue the session: tackle run -c "…"' },
+      )
     } finally {
       await tackle.close()
     }

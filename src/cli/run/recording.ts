@@ -107,7 +107,10 @@ export interface StartedReplay {
   end(): boolean
 }
 
-/** Opens a recording. Throws `UsageError` if the file is not a recording. */
+/**
+ * Opens a recording. Throws `UsageError` if the file cannot be read, is not a recording or names an unknown provider
+ * package.
+ */
 export function openReplay(file: string, workspace: Workspace): StartedReplay {
   const recording = parseRecording(withPlaces(readText(file), placesOf(workspace)), file)
   const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
@@ -138,7 +141,8 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
 }
 
 /**
- * Returns only the settings that a replay needs. Includes the provider of the model if the config does not define it.
+ * Returns only the provider settings that a replay needs. Includes the provider of the model even if the config does
+ * not define it.
  */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,

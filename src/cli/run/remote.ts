@@ -48,9 +48,13 @@ export function tokenOf(tokenFile: string | undefined): string {
 }
 
 /** Returns the flags that connect another command to the server, as text. */
-export function serverFlags(url: string, { tokenFile }: RemoteFlags): string {
-  const token = tokenFile === undefined ? "" : ` --token-file ${shellWord(tokenFile)}`
-  return `--attach ${shellWord(url)}${token}`
+export function serverFlags(url: string, flags: RemoteFlags): string {
+  return `--attach ${shellWord(url)}${tokenFlag(flags)}`
+}
+
+/** Returns the flag `--token-file` after a space, as text for a command. Returns an empty string without a token file. */
+export function tokenFlag({ tokenFile }: RemoteFlags): string {
+  return tokenFile === undefined ? "" : ` --token-file ${shellWord(tokenFile)}`
 }
 
 /** A session on a server whose events are shown. */

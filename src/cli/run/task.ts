@@ -90,8 +90,7 @@ function limitsOf({
 }
 
 /**
- * Returns the model for agents and sessions without their own model. If the config names no model, this function can
- * ask the user.
+ * Returns the model for agents and sessions without their own model. If the config names no model, may ask the user.
  */
 export async function defaultModel(workspace: Workspace): Promise<string> {
   return workspace.config.config.model ?? chooseModel(workspace)
@@ -125,7 +124,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
-/** Returns the schema. Throws `UsageError` if the schema cannot be used, before a session is created. */
+/** Returns the schema. Throws `UsageError` if it cannot be used, so that no session is created in this case. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

@@ -37,8 +37,8 @@ export interface LiveRegion {
 }
 
 /**
- * Creates a region at the bottom of a terminal. Anything else that this process writes to the terminal appears above
- * the region. Never draws more rows than the terminal has.
+ * Creates a region at the bottom of a terminal. Anything else that is written to `terminal` appears above the region.
+ * Never draws more rows than the terminal has.
  */
 export function createLiveRegion(terminal: WriteStream): LiveRegion {
   const live = terminal.isTTY === true && process.env.TERM !== "dumb"

@@ -20,7 +20,7 @@ export interface Page {
    * searchable.
    */
   proseWidth(): number
-  /** Writes a note of one or more lines about the run. Notes of several lines have an empty line around them. */
+  /** Writes a note about the run. In a terminal, a note of several lines has an empty line before and after it. */
   note(lines: readonly string[]): void
   /** Adds text from the model. A terminal shows it as Markdown, which `render` formats. */
   say(text: string, render: RenderMarkdown | undefined): void
@@ -46,7 +46,10 @@ const logWidth = 120
 /** Maximum size of an unfinished block in characters. Only the end of a larger block is shown. */
 const maxUnfinished = 8_000
 
-/** Time in ms without output after which a log reports what is running. The interval doubles with each report. */
+/**
+ * Time in ms without output after which a log reports what is running. The interval doubles with each report, up to one
+ * minute.
+ */
 const firstReportMs = 10_000
 
 /** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */

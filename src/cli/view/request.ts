@@ -7,7 +7,7 @@ import { style } from "./style.ts"
 /** Maximum number of diff lines to show. */
 const maxDiffLines = 60
 
-/** Returns true if {@link describeRequest} shows the whole diff by default. */
+/** Returns true if {@link describeRequest} shows the whole diff even if `whole` is false. */
 export function isShownWhole({ metadata }: PermissionRequest): boolean {
   return typeof metadata.diff !== "string" || metadata.diff.trimEnd().split("\n").length <= maxDiffLines
 }

@@ -51,7 +51,7 @@ function details({
   dependencies,
 }: ShownItem): string[] {
   if (state === "gone") return []
-  if (hash === "") return ["cannot be read completely, so it cannot be trusted"]
+  if (hash === "") return ["cannot be read or parsed completely, so it cannot be trusted"]
   if (kind === "config" || kind === "agent" || kind === "command")
     return settings.length > 0 ? settings.map(describeSetting) : ["contains no settings"]
   const others = Object.keys(files).filter((file) => file !== path)

@@ -1,8 +1,8 @@
 import type { Usage } from "../../event/events.ts"
 
 /**
- * Formats usage, such as `12000 + 340 tokens (11000 from the cache), $0.0123`. The first token count is the input, and
- * the second is the output including reasoning. Returns an empty list if there is no usage.
+ * Returns the tokens and the cost, such as `12000 + 340 tokens (11000 from the cache)` and `$0.0123`. The first token
+ * count is the input, and the second is the output including reasoning. Omits counts and costs of zero.
  */
 export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, cost }: Usage): string[] {
   const read = input + cacheRead + cacheWrite

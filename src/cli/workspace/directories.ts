@@ -11,7 +11,7 @@ import { openWorkspace, type Workspace, type WorkspaceFlags } from "./workspace.
 
 /** Flags of a command that works in many directories. */
 export interface DirectoriesFlags extends Omit<WorkspaceFlags, "trust"> {
-  /** Directories with the projects. Default: the current directory. */
+  /** Directories with the projects. Default: the directory of `--dir`, or the current directory. */
   root?: string[]
   /** URL of a PostgreSQL database. */
   database?: string
@@ -19,7 +19,7 @@ export interface DirectoriesFlags extends Omit<WorkspaceFlags, "trust"> {
 
 /** The directories and the store of a command that works in many directories. */
 export interface Directories {
-  /** The directory in which the command was started. */
+  /** The workspace in the directory of `--dir`, or in the current directory. */
   workspace: Workspace
   /** Directories that contain the projects, with symbolic links resolved. */
   roots: string[]
@@ -37,7 +37,7 @@ export interface Directories {
 }
 
 /**
- * Opens the store for a command that works in several directories. `secrets` returns values that are hidden in the output
+ * Opens the store for a command that works in many directories. `secrets` returns values that are hidden in the output
  * of every engine. `options` returns options for every engine.
  */
 export async function openDirectories(

@@ -10,6 +10,7 @@ import type { TackleOptions } from "../../engine/options.ts"
 import { keyVariables, storageKeyVariables } from "../../engine/secrets.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { TackleEvent } from "../../event/events.ts"
+import { McpServerError } from "../../mcp/client/errors.ts"
 import type { Part } from "../../schema/part.ts"
 import { workMs } from "../../schema/tool-state.ts"
 import type { Store } from "../../store/store.ts"
@@ -25,8 +26,9 @@ import { toolFilesOf } from "./tool-files.ts"
 import { openWorkspaceWithProblems, trustedItems, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
 /**
- * Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. Throws
- * `UsageError` if a flag contains a misspelled permission.
+ * Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. Reports
+ * problems with tools and permission names once per process. Throws `UsageError` if a flag contains a misspelled
+ * permission.
  */
 export async function openTackle(
   workspace: Workspace,
@@ -36,9 +38,10 @@ export async function openTackle(
   keepKeysFromChildren(workspace)
   const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
   tackle.subscribe(eventLogger(workspace.log))
-  for (const { file, message } of tackle.problems()) warn(workspace.hide(`${wholeName(file)}: ${message}`))
+  for (const { file, message } of tackle.problems())
+    warnOnce(workspace.hide(`${wholeName(file)}: ${message}`))
   reportIgnored(workspace)
-  for (const line of misspeltPermissions(workspace)) warn(line)
+  for (const line of misspeltPermissions(workspace)) warnOnce(line)
   try {
     await checkRuleFlags(workspace, flags, async () => (await tackle.tools()).map(({ id }) => id))
   } catch (error) {
@@ -72,6 +75,15 @@ function keepKeysFromChildren({ config: { config }, environment }: Workspace): v
   for (const name of keys) if (!passed.includes(name)) delete process.env[name]
 }
 
+const warned = new Set<string>()
+
+/** Prints a notice unless this process has already printed it. A command may open several engines. */
+function warnOnce(text: string): void {
+  if (warned.has(text)) return
+  warned.add(text)
+  warn(text)
+}
+
 /** Untrusted items that were reported last. */
 let reportedItems = ""
 
@@ -79,8 +91,8 @@ function reportIgnored({ config, untrusted }: Workspace): void {
   const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...files]
   const items = ignored.join("; ")
-  // A command may open several engines.
-  if (items === reportedItems) return
+  // A command may open several engines, also in other directories.
+  if (items === "" || items === reportedItems) return
   reportedItems = items
   warn(
     `this project is not trusted in its current state. These items are ignored: ${items}. Run \`tackle trust\` to review and enable them.`,
@@ -267,6 +279,16 @@ export function reportProblem(workspace: Workspace, message: string, error: unkn
   const text = workspace.hide(`${message}: ${errorMessage(error)}`)
   warn(text)
   return text
+}
+
+/**
+ * Returns a listener for `TackleOptions.onProblem` that reports all problems except unavailable MCP servers. For
+ * commands that list the servers with their problems.
+ */
+export function problemsExceptServers(workspace: Workspace): NonNullable<TackleOptions["onProblem"]> {
+  return (message, error) => {
+    if (!(error instanceof McpServerError)) reportProblem(workspace, message, error)
+  }
 }
 
 /**

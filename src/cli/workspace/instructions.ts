@@ -9,7 +9,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { isFile } from "../../util/file-system.ts"
 import { displayPath, homeDirectory, isInside, realPath } from "../../util/paths.ts"
 
-/** Maximum bytes that one instruction file adds to the system prompt. */
+/** Maximum bytes that an instruction file, or a file that it imports, adds to the system prompt. */
 const maxBytes = 64 * 1024
 
 /** Instruction files that were found, and files that the config names. */
@@ -42,7 +42,7 @@ export async function readInstructions(
   return [...texts.values()]
 }
 
-/** Maximum bytes of an instruction file that is sent together with a file that the model reads. */
+/** Maximum bytes of an instruction file, or of an import, that is sent together with a file that the model reads. */
 const maxNearBytes = 16 * 1024
 
 /**
@@ -110,8 +110,9 @@ const maxImports = 50
 
 /**
  * Returns the texts of the files that an instruction file imports with `@path`, directly or indirectly, each once. A
- * file of a project can import only files of the project. Skips and reports other files, and files that may contain
- * secrets. Imports beyond the limits are skipped without a report.
+ * file of a project can import only files of the project, and only Markdown and plain text if the project is not
+ * trusted. Skips and reports other files, and files that may contain secrets. Imports beyond the limits are skipped
+ * without a report.
  */
 async function readImports(
   start: { path: string; text: string },

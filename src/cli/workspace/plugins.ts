@@ -34,7 +34,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
   const add = (source: PluginSource) => found.set(source.path, { ...found.get(source.path), ...source })
 
   function ofPath(path: string, { scope }: NamedPlugin): PluginSource {
-    // A plugin named in the user's own config needs no trust, unless its path leads into the project.
+    // Only a plugin inside the project that the project's config names must be trusted.
     const ofProject =
       isInside(path, workspace.worktree) || isInside(realPath(path), realPath(workspace.worktree))
     if (scope !== "project" || !ofProject) return { name: path, path }

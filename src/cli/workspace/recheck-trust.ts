@@ -23,7 +23,7 @@ export interface UntrustedChange {
 
 /**
  * Finds the project's items of these kinds for which `counts` returns true, and reads the trust file again. `--trust`
- * applies only to items that existed at startup. Ignores a config file that can no longer be parsed.
+ * applies only to items that have not changed since startup. Ignores a config file that can no longer be parsed.
  */
 export async function recheckTrust(
   workspace: Workspace,

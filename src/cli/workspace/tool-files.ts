@@ -19,9 +19,9 @@ export function toolFilesOf(workspace: Workspace): ToolFileSource {
   return {
     watched: () => [...watchedToolPaths(directories), dataPaths(workspace.dataDirectory).trust],
     async find() {
-      // Problems with these files were reported at startup.
       if (begun) return findAgain(workspace)
       begun = true
+      // Untrusted files are reported when the engine is opened.
       return {
         files: filesOf(workspace, trustedItems(workspace, "tool")),
         problems: notExecutable(workspace),

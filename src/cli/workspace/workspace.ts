@@ -38,11 +38,11 @@ export interface Workspace extends Location {
   problems: readonly Problem[]
   trust: Trust
   /**
-   * Whether the user trusts the project in its current state, by `tackle trust` or `--trust`. False for a project
-   * without items.
+   * Whether the user trusts the project in its current state, by `tackle trust` or `--trust`. Without `--trust`,
+   * false for a project without items.
    */
   trusted: boolean
-  /** Whether `--trust` is set. This flag applies only to items found at startup. */
+  /** Whether `--trust` is set. This flag applies only to items as they were found at startup. */
   trustedForRun: boolean
   /** Items of the project that need trust. */
   items: readonly FoundItem[]
