@@ -1,6 +1,6 @@
 import { UsageError } from "../util/errors.ts"
 
-/** A position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
+/** A position in a config file. `file` is a path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
 export interface Position {
   file: string
   line: number

@@ -82,8 +82,8 @@ export function resolveInstructions(
 }
 
 /**
- * Returns the directory that relative paths in a config file refer to: the file's directory, or the parent of `.tackle`
- * or `.opencode`.
+ * Returns the directory that relative paths in `instructions` of a config file refer to: the file's directory, or the
+ * parent of `.tackle` or `.opencode`.
  */
 export function instructionsDirectory(file: string): string {
   const directory = dirname(file)

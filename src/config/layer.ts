@@ -9,14 +9,14 @@ import type { Location } from "./location.ts"
 import { markdownDefinition } from "./markdown-files.ts"
 import { filterEntries, nodeAt, type ObjectNode, type Path, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
-import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
+import { brokenExamples, type FileRules, type RuleProblem, takeRules } from "./rules.ts"
 import { sectionNames, userSections } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /** The text of a config source before parsing. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
   text: string
-  /** SHA-256 of the file's bytes. */
+  /** SHA-256 in hex of the file's bytes. Empty for a source that is not a file. */
   hash: string
   /** Whether the source is trusted. False for the files of an untrusted project. */
   trusted: boolean
@@ -189,11 +189,14 @@ function sectionOf([first]: Path): string {
 /** Checks a file of another program. Removes unsupported settings and warns about them. */
 function lenient(
   tree: ObjectNode,
-  problems: readonly Problem[],
+  problems: readonly RuleProblem[],
   report: { name: string; warn: (warning: string) => void },
 ): ObjectNode {
   const pruned = pruneTree(tree)
-  for (const problem of problems) report.warn(`${describeProblem(problem)} The action is treated as "ask".`)
+  for (const problem of problems) {
+    const outcome = problem.isAction ? 'The action is treated as "ask".' : "The value is ignored."
+    report.warn(`${describeProblem(problem)} ${outcome}`)
+  }
   for (const problem of pruned.dropped) {
     if (!problem.unknown) report.warn(`${describeProblem(problem)} The value is ignored.`)
   }

@@ -50,7 +50,7 @@ export interface LoadedConfig {
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** Whether all config files of the project are trusted. */
   projectTrusted: boolean
-  /** Files that were read, in order of increasing precedence. */
+  /** Files that were read, and `TACKLE_CONFIG_CONTENT` if it is set, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
   /**
    * Returns the location that defines the effective value at a key path, such as `["provider", "openai", "name"]`, or

@@ -16,7 +16,7 @@ export interface Location {
 
 /**
  * Returns the nearest directory that contains `.git`, starting at `directory`. `.git` is a directory, or a file in a
- * linked worktree. Returns `directory` if none is found.
+ * linked worktree or a submodule. Returns `directory` if none is found.
  */
 export function findWorktree(directory: string): string {
   const start = resolve(directory)

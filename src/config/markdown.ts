@@ -71,7 +71,7 @@ function takeName(
     throw new ConfigError([
       {
         position,
-        text: `${what} must consist of letters, digits, ".", "_" and "-", with "/" or ":" between words.`,
+        text: `${what} must consist of words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" or ":" between words.`,
       },
     ])
   }

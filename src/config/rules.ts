@@ -15,6 +15,11 @@ export interface FileRules {
   examples: RuleExample[]
 }
 
+/** A problem in the rules of a file. `isAction` is true if an invalid action was read as `ask`. */
+export interface RuleProblem extends Problem {
+  isAction?: true
+}
+
 /** An example in a rule, with the decision that is expected for a pattern. */
 export interface RuleExample {
   permission: string
@@ -32,9 +37,9 @@ export interface RuleExample {
  * keys look like numbers. An invalid action causes a problem and is read as `ask`, so that a caller that only warns
  * never allows more than intended.
  */
-export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
+export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: RuleProblem[] } {
   const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
-  const problems: Problem[] = []
+  const problems: RuleProblem[] = []
   const rest = filterEntries(tree, (entry) => {
     if (entry.key === "permission") {
       const found = readRules(entry.value, "permission")
@@ -65,10 +70,10 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
 export function readRules(
   node: ConfigNode,
   path: string,
-): { rules: Rule[]; examples: RuleExample[]; problems: Problem[] } {
+): { rules: Rule[]; examples: RuleExample[]; problems: RuleProblem[] } {
   const rules: (Rule & { position: Position })[] = []
   const examples: RuleExample[] = []
-  const problems: Problem[] = []
+  const problems: RuleProblem[] = []
 
   function add(
     { permission, pattern, ...written }: { permission: string; pattern: string } & Written,
@@ -173,13 +178,17 @@ interface Written {
   path: string
 }
 
-function readAction({ value: node, position, path }: Written, orElse: string, problems: Problem[]): Action {
+function readAction(
+  { value: node, position, path }: Written,
+  orElse: string,
+  problems: RuleProblem[],
+): Action {
   const value = node.kind === "scalar" ? node.value : undefined
   const parsed = Action.safeParse(value)
   if (parsed.success) return parsed.data
   const [near] = typeof value === "string" ? nearNames(value, Action.options, 2) : []
   const found = near ? `. Did you mean "${near}"?` : `${orElse}, found ${foundWords(node, { named: true })}.`
-  problems.push({ position, text: `${path}: expected "allow", "ask" or "deny"${found}` })
+  problems.push({ position, text: `${path}: expected "allow", "ask" or "deny"${found}`, isAction: true })
   return "ask"
 }
 

@@ -17,6 +17,7 @@ test("reports a misspelt permission in the rules with its location and a suggest
             reads_all: "allow",
             gitlab_read: "ask",
             edti_file: "allow",
+            mcp_samplin: "ask",
           },
           agent: { build: { permission: { raed: "ask" } } },
           mcp: { edti: { type: "local", command: ["true"], enabled: false } },
@@ -30,7 +31,8 @@ test("reports a misspelt permission in the rules with its location and a suggest
   const told = run.stderr.split("\n").filter((line) => line.includes("Did you mean"))
   expect(told).toEqual([
     expect.stringMatching(/tackle\.json:3: the rule for "bsh" .*Did you mean "bash"\?$/),
-    expect.stringMatching(/tackle\.json:14: the rule for "raed" .*Did you mean "read"\?$/),
+    expect.stringMatching(/tackle\.json:10: the rule for "mcp_samplin" .*Did you mean "mcp_sampling"\?$/),
+    expect.stringMatching(/tackle\.json:15: the rule for "raed" .*Did you mean "read"\?$/),
   ])
   const check = (name: string) => machine.run(["permission", "check", name, "x", "--trust"])
   expect(await check("raed")).toMatchObject({

@@ -205,6 +205,18 @@ describe("OpenCode's files", () => {
     expect(brief(permission.project)).toEqual(["bash * ask"])
   })
 
+  test("keeps the action of a rule whose examples are invalid", async () => {
+    const file = place.write(
+      "project/opencode.json",
+      '{ "permission": { "bash": { "ls": { "action": "allow", "examples": [] } } } }',
+    )
+    const { warnings, permission } = await place.load()
+    expect(warnings).toEqual([
+      `${file}:1:68: permission.bash.ls.examples: expected an object that maps "allow", "ask" or "deny" to lists. The value is ignored.`,
+    ])
+    expect(brief(permission.project)).toEqual(["bash ls allow"])
+  })
+
   test("drops an entry that lacks a required key", async () => {
     place.write("project/opencode.json", {
       provider: { p: { name: "P", models: { m: { name: "M", cost: { input: 1, more: 2 } } } } },

@@ -252,7 +252,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
 function checkName(name: string, { config }: Workspace): void {
   if (!isMarkdownName(name)) {
     throw new UsageError(
-      `Invalid agent name "${name}": use letters, digits, ".", "_" and "-", with "/" between words.`,
+      `Invalid agent name "${name}": use words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" between words.`,
     )
   }
   const source = config.origin(["agent", name])

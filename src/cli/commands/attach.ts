@@ -21,7 +21,10 @@ export function defineAttach(attach: Command): void {
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
-    .option("--auto", "allow each request once, except for loops, protected files and unsandboxed commands")
+    .option(
+      "--auto",
+      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+    )
     .action(attachToServer)
 }
 

@@ -39,7 +39,7 @@ export function defineDoctor(doctor: Command): void {
 
 interface Finding {
   check: string
-  /** The result of a check. `warn` means that the checked part works, but with limitations. */
+  /** The result of a check. `warn` means that Tackle works, but with limitations. */
   status: "ok" | "warn" | "fail"
   detail: string
 }

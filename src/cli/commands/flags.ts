@@ -44,7 +44,10 @@ export function foregroundFlags(command: Command): Command {
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
-    .option("--auto", "allow each request once, except for loops, protected files and unsandboxed commands")
+    .option(
+      "--auto",
+      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+    )
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--sandboxed", "run commands in the sandbox without asking")

@@ -38,7 +38,10 @@ export function defineTool(tool: Command): void {
     .argument("<id>", "id of the tool")
     .argument("[input]", 'arguments as JSON; "-" reads stdin', "{}")
     .option("--agent <name>", "use the rules of this agent")
-    .option("--auto", "allow each request once, except for loops, protected files and unsandboxed commands")
+    .option(
+      "--auto",
+      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+    )
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--sandboxed", "run commands in the sandbox without asking")

@@ -158,8 +158,8 @@ async function describe(
 }
 
 /**
- * Returns the settings in a file. Returns an empty list for an unreadable agent or command of another program, because
- * Tackle ignores such a file.
+ * Returns the settings in a file. Returns an empty list for an invalid agent or command, whose problem is reported when
+ * the config is loaded.
  */
 async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): Promise<EnabledSetting[]> {
   try {

@@ -4,6 +4,7 @@ import type { Command } from "commander"
 import { findWorktree } from "../../config/location.ts"
 import { defaultDataDirectory } from "../../engine/data-directory.ts"
 import { UsageError } from "../../util/errors.ts"
+import { counted } from "../../util/words.ts"
 import { openInBrowser } from "../process/open-in-browser.ts"
 import { printHint, printLine } from "../process/stdout.ts"
 import { type RemoteFlags, tokenFlag, tokenOf } from "../run/remote.ts"
@@ -28,9 +29,16 @@ interface WebFlags extends Pick<ServeFlags, "dir" | "verbose" | "port" | "root">
 
 /** Runs `tackle web`: starts a server unless `url` names one, and opens its web page. */
 async function runWeb(url: string | undefined, { open, ...flags }: WebFlags): Promise<void> {
-  const show = (address: string) => (open ? openBrowser(address, flags) : printLink(address))
-  if (url !== undefined) return show(await addressOf(url, flags))
-  await runServe({ ...flags, host: "127.0.0.1", grace: 10, format: "text" }, show)
+  const show = (link: Link) => (open ? openBrowser(link, flags) : printLink(link))
+  if (url !== undefined) return show({ address: await addressOf(url, flags), minutes: 1 })
+  const options = { ...flags, host: "127.0.0.1", grace: 10, format: "text" } as const
+  await runServe(options, (address) => show({ address, minutes: 10 }))
+}
+
+/** An address that logs the web page in once, within a number of minutes. */
+interface Link {
+  address: string
+  minutes: number
 }
 
 async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<string> {
@@ -58,7 +66,8 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
  * private page that redirects to the address. Other users of the machine can see the arguments of a process, and the
  * address would log them in.
  */
-function openBrowser(address: string, flags: RemoteFlags): void {
+function openBrowser(link: Link, flags: RemoteFlags): void {
+  const { address } = link
   const page = join(defaultDataDirectory(process.env), "open-page.html")
   mkdirSync(dirname(page), { recursive: true, mode: 0o700 })
   rmSync(page, { force: true })
@@ -68,12 +77,12 @@ function openBrowser(address: string, flags: RemoteFlags): void {
     searchPath: process.env.PATH ?? "",
   })
   if (!child) {
-    printLink(address)
+    printLink(link)
     return
   }
-  child.once("error", () => printLink(address))
+  child.once("error", () => printLink(link))
   child.once("exit", (code) => {
-    if (code !== 0) printLink(address)
+    if (code !== 0) printLink(link)
   })
   printHint(`If no browser opens: tackle web --no-open${tokenFlag(flags)} ${new URL(address).origin}`)
 }
@@ -88,6 +97,6 @@ function leadingTo(address: string): string {
 `
 }
 
-function printLink(address: string): void {
-  printLine(`Open this link in a browser. It works once: ${address}`)
+function printLink({ address, minutes }: Link): void {
+  printLine(`Open this link in a browser within ${counted(minutes, "minute")}. It works once: ${address}`)
 }

@@ -11,7 +11,7 @@ import { atTerminal } from "../process/question.ts"
 /** Options that determine how the requests and questions of a run are answered. */
 export interface AnswerOptions {
   /**
-   * Whether `--auto` is set, which allows every request once, except for loops, protected files and commands outside
+   * Whether `--auto` is set, which allows every request once, except for loops, protected files and commands that leave
    * the sandbox.
    */
   auto: boolean
@@ -142,7 +142,8 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
 }
 
 /**
- * Returns the reply of `--auto`. Refuses loops, protected files that no rule names, and commands outside the sandbox.
+ * Returns the reply of `--auto`. Refuses loops, protected files that no rule names, and commands that leave the
+ * sandbox.
  */
 function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =

@@ -72,8 +72,8 @@ export function describeRule(rule: Rule, width: number): string {
 
 /** Permissions that Tackle itself requests. */
 export const knownPermissions: readonly string[] = (
-  "bash batch codesearch doom_loop edit external_directory glob grep invalid job list lsp network plan_enter plan_exit " +
-  "private_network question read sandbox_escape skill task todo tool_search webfetch websearch"
+  "bash batch codesearch doom_loop edit external_directory glob grep invalid job list lsp mcp_sampling network plan_enter " +
+  "plan_exit private_network question read sandbox_escape skill task todo tool_search webfetch websearch"
 ).split(" ")
 
 /**
