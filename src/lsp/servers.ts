@@ -13,7 +13,7 @@ export interface LanguageServer {
   command: readonly [string, ...string[]]
   /** File extensions, including the dot. */
   extensions: readonly string[]
-  /** Names of files that mark a root directory. If no such file is found, the worktree is the root. */
+  /** Names of files that mark a root directory. See `findRoot`. */
   roots: readonly string[]
   env: Readonly<Record<string, string>>
   /** Initialization options of the server. They are also returned when the server requests its settings. */

@@ -37,8 +37,8 @@ export interface Scope {
   /** The sandbox of the commands. Undefined if commands run without a sandbox. */
   sandbox?: ScopeSandbox
   /**
-   * The `PATH` with which commands run. If a command's name leads to a program inside the worktree, rules for the name
-   * do not apply to this program.
+   * The `PATH` with which commands run. If a command's name leads to a program inside the worktree, only deny rules for
+   * the name apply to this program.
    */
   searchPath?: string
 }

@@ -8,7 +8,7 @@ export type JobReason = "input" | "continue"
 
 /** A job to enqueue. */
 export interface NewJob {
-  /** The session. Jobs with the same key run one at a time, in the order of the `enqueue` calls. */
+  /** Id of the session. Jobs with the same key run one at a time, in the order of the `enqueue` calls. */
   key: string
   /**
    * Id of the job. Enqueuing the same key and id again has no effect while the first job waits or runs, and for at

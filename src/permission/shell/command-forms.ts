@@ -56,7 +56,7 @@ export interface CommandForms {
   options: JudgeOptions
   /**
    * Whether the command is called from a system directory, or by a plain name that does not resolve to a file in the
-   * worktree. Otherwise, a rule for the name does not apply to the program.
+   * worktree. Otherwise, only deny rules for the name apply to the program.
    */
   genuine: boolean
   reason?: string
