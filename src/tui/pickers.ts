@@ -195,7 +195,7 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
 
 /** Lists the permissions that the user granted with "always", and lets the user revoke them. */
 export async function pickGrant({ tui, theme, api, notify, session, state }: Shell): Promise<void> {
-  // A grant for a subagent's session is stored for the session that started the subagent.
+  // A grant that a subagent requested is stored for the session that started the subagent.
   const own = [session?.id, state?.session.parentID]
   const place = ({ scope, sessionID }: Grant) =>
     scope === "project" || own.includes(sessionID) ? `in this ${scope}` : "in another session"

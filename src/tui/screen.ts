@@ -16,8 +16,8 @@ export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
   /**
-   * Called when the user scrolls past the first line in full-screen mode. `lines` is the number of lines that were
-   * missing, as a negative number.
+   * Called when the user scrolls past the first line in full-screen mode. `lines` is the rest of the movement that was
+   * not possible, as a negative number of lines.
    */
   onTop(lines: number): void
 }

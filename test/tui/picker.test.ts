@@ -1,6 +1,8 @@
 import type { Component, TUI } from "@earendil-works/pi-tui"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { createPicker, type PickerItem, type PickerOptions, pick } from "../../src/tui/picker.ts"
+import { pickGrant } from "../../src/tui/pickers.ts"
+import type { Shell } from "../../src/tui/shell.ts"
 import { keys, rendered, theme } from "./components.ts"
 
 const fruits: PickerItem<string>[] = [
@@ -119,4 +121,27 @@ describe("the picker", () => {
     expect(await chosen).toBe("b")
     expect(hide).toHaveBeenCalledOnce()
   })
+})
+
+test("the list of grants says in which sessions each grant applies", async () => {
+  let shown: Component | undefined
+  const showOverlay = (component: Component) => {
+    shown = component
+    return { hide() {} }
+  }
+  const grant = (pattern: string, scope: string, sessionID?: string) => ({
+    ...{ id: pattern, permission: "bash", pattern, scope, sessionID, time: { created: 0 } },
+  })
+  const grants = async () => [
+    grant("a *", "project"),
+    grant("b *", "session", "ses_1"),
+    grant("c *", "session", "ses_2"),
+  ]
+  const tui = { terminal: { rows: 30 }, requestRender() {}, showOverlay }
+  void pickGrant({ tui, theme, api: { grants }, session: { id: "ses_1" } } as unknown as Shell)
+  await new Promise(setImmediate)
+  const text = shown ? rendered(shown) : ""
+  expect(text).toMatch(
+    /a \* {2}in this project, .*\n.*b \* {2}in this session, .*\n.*c \* {2}in another session, /,
+  )
 })
