@@ -179,9 +179,10 @@ export interface SessionHandle {
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
-   * Stops the run, and pauses the queue until the next input. With `clear`, withdraws the pending inputs instead and
-   * returns them. Also stops a run of another process. Resolves when the run has ended, or when its process is no
-   * longer alive. In the second case, open calls are closed as after a crash.
+   * Stops the run, and pauses the pending inputs until the next input is sent or `inputs.resume` is called. With
+   * `clear`, withdraws the pending inputs instead and returns them. Also stops a run of another process. Resolves when
+   * the run has ended, or when its process is no longer alive. In the second case, open calls are closed as after a
+   * crash.
    */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**

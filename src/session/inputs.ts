@@ -76,8 +76,8 @@ export class InputEndedError extends TackleError {
 }
 
 /**
- * Requests a worker for a session with pending inputs. A second request with the same id has no effect. With `query`,
- * the request is part of the transaction in which `query` runs.
+ * Requests a worker for the session `key`, which has pending inputs. A second request with the same `id` has no effect.
+ * With `query`, the request is part of the transaction in which `query` runs.
  */
 export type Dispatch = (
   job: { key: string; id: string; reason: "input" },

@@ -10,7 +10,7 @@ export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
     const where = holder.host === undefined || holder.host === hostname() ? "" : ` on ${holder.host}`
     super(
-      `Session ${id} is in use by process ${holder.pid}${where}. Wait for the run of that process to end, or stop the run. Nothing was changed.`,
+      `Session ${id} is in use by process ${holder.pid}${where}. Wait until that process has finished with the session, or interrupt the session. Nothing was changed.`,
       { code: "session.held", recoverable: false },
     )
   }

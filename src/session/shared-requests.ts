@@ -135,9 +135,9 @@ export interface OtherRequests {
 }
 
 /**
- * Creates an {@link OtherRequests}. While it has a listener, reads the store after each change of a request. Otherwise,
- * reads the store only when `list` is called. `isOwn` returns true for the id of an engine whose requests are omitted,
- * because the caller already knows them.
+ * Creates an {@link OtherRequests}. While it has a listener, reads the store after each change that may add or end a
+ * request. Otherwise, reads the store only when `list` is called. `isOwn` returns true for the id of an engine whose
+ * requests are omitted, because the caller already knows them.
  */
 export function createOtherRequests(store: Store, isOwn: (holderID: string) => boolean): OtherRequests {
   const listeners = new Set<(event: TackleEvent) => void>()
