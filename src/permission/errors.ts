@@ -47,7 +47,7 @@ const maxShownLength = 200
 /** Maximum number of patterns that a message shows. */
 const maxShownPatterns = 3
 
-function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial): string {
+function describe({ permission, patterns, by, rule, ceiling, rules = [], feedback }: Denial): string {
   const what = `${permission} ${list(patterns)}`
   const next = "Do not retry it in another form. Choose another approach, or"
   switch (by) {
@@ -64,10 +64,17 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
     case "auto":
       return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without this action, or tell the user that the approval is needed.`
     case "client":
-      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without this action, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without this action, or ${advice(rules)}`
     case "no-terminal":
-      return `Refused: ${what} needs the user's approval, but no user is available here. Continue without this action, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but no user is available here. Continue without this action, or ${advice(rules)}`
   }
+}
+
+/** Completes a message with what to tell the user. Names only rules that can be shown completely. */
+function advice(rules: readonly string[]): string {
+  const isShown = rules.length <= maxShownPatterns && rules.every((rule) => rule.length <= maxShownLength)
+  if (rules.length === 0 || !isShown) return "tell the user that the approval is needed."
+  return `tell the user that ${rules.length === 1 ? "the rule" : "the rules"} ${list(rules)} would allow it.`
 }
 
 function list(patterns: readonly string[]): string {

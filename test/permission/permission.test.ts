@@ -393,6 +393,18 @@ describe("createPermission", () => {
     expect(error.recoverable).toBe(true)
   })
 
+  test.each([
+    [["bash:npm test"], 'tell the user that the rule "bash:npm test" would allow it.'],
+    [["bash:a", "edit:b"], 'tell the user that the rules "bash:a", "edit:b" would allow it.'],
+    [[], "tell the user that the approval is needed."],
+    [["a", "b", "c", "d"], "tell the user that the approval is needed."],
+    [[`bash:${"x".repeat(200)}`], "tell the user that the approval is needed."],
+  ])("names the rules that would allow an unanswered request: %j", (rules, advice) => {
+    const request = { permission: "bash", patterns: ["npm test"], rules }
+    const error = new PermissionError({ kind: "unanswered", by: "no-terminal", ...request })
+    expect(error.message).toMatch(new RegExp(`${advice}$`))
+  })
+
   test("rejects an invalid reply", async () => {
     const { permission, scope, grants } = answering(() => undefined)
     const asking = permission.ask(bash("npm test"), scope, never)

@@ -21,7 +21,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   if (walk.between(node.start - 1, node.start) === "}") walk.problem("a redirection sets a variable")
   // Some shells read `&>` as `&`, and read the words after the target as a separate command.
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
-    walk.problem("shells interpret one of its redirections differently")
+    walk.problem("shells differ in how they interpret one of its redirections")
   }
   if (operator.startsWith("<")) walk.found.inputs.push(operator === "<<<" ? word.text : "")
   if (operator === "<<<") return extra
