@@ -8,7 +8,7 @@ const common = () => ({
     .positive()
     .optional()
     .describe(
-      "Time limit for starting the server and for listing its tools, in milliseconds (default 30000)",
+      "Time limit for starting the server and for listing its tools, resources or prompts, in milliseconds (default 30000)",
     ),
   callTimeout: z
     .number()
@@ -17,7 +17,7 @@ const common = () => ({
     .max(2 ** 31 - 1)
     .optional()
     .describe(
-      "Time limit for a tool call, in milliseconds, excluding the time spent waiting for the user (default 3600000)",
+      "Time limit for a tool call, in milliseconds, excluding the time in which the server waits for the user or the model (default 3600000)",
     ),
 })
 

@@ -179,8 +179,8 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
 }
 
 /**
- * Tries the transports in order, as long as the server does not support them. If no transport connects, throws the
- * error of the first transport.
+ * Tries the transports in order. Tries the next transport only if the server does not support the previous one. If no
+ * transport connects, throws the error of the first transport.
  */
 async function connectFirst(
   transports: readonly ServerTransport[],

@@ -205,7 +205,7 @@ function multipleKind({
   return {
     options: choices,
     multiple: true,
-    hint: hintOf(choices),
+    hint: hintOf(choices, "one or more of"),
     read(answer) {
       const read = answer.map((entry) => readChoice([entry], choices))
       const wrong = read.find((each) => "problem" in each)
@@ -228,8 +228,8 @@ function choicesOf(schema: TextSchema): Choice[] | undefined {
   return schema.enum.map((value, index) => ({ value, label: labels?.[index] ?? value }))
 }
 
-function hintOf(choices: readonly Choice[]): string | undefined {
-  return choices.length > maxOptions ? `one of ${choices.map(({ label }) => label).join(", ")}` : undefined
+function hintOf(choices: readonly Choice[], which = "one of"): string | undefined {
+  return choices.length > maxOptions ? `${which} ${choices.map(({ label }) => label).join(", ")}` : undefined
 }
 
 function readChoice([answer = ""]: readonly string[], choices: readonly Choice[]): Reading<string> {

@@ -1,6 +1,6 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** Thrown if a server did not start, cannot be reached, or ended too often. */
+/** Thrown if a server did not start, cannot be reached, did not list its tools, or ended too often. */
 export class McpServerError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
     super(`The MCP server ${server} is unavailable: ${why}`, {

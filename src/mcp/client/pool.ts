@@ -240,7 +240,7 @@ async function statusWithin(
   const started = supervised.refresh().then(() => true)
   if (limitMs === undefined || settings.timeout !== undefined) await started
   else if (!(await within(started, limitMs))) {
-    const problem = `It did not answer within ${limitMs / 1000} s. If it needs more time, increase its "timeout" in the config (milliseconds).`
+    const problem = `It did not answer within ${limitMs / 1000} s. If it needs more time, set its "timeout" in the config (milliseconds).`
     return { id, status: "failed", tools: [], problem }
   }
   const problem = supervised.problem()

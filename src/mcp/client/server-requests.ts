@@ -43,7 +43,7 @@ export function answerRequests(
   })
   client.setRequestHandler("sampling/createMessage", async ({ params }, ctx) => {
     const current = answers()
-    if (!current) throw invalidRequest("Sampling is possible only during a call.")
+    if (!current) throw invalidRequest("Sampling is possible only during calls of a single session.")
     return await asProtocolError(() => current.sample(params, ctx.mcpReq.signal))
   })
 }

@@ -136,7 +136,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   return {
     server,
     async close() {
-      closing.abort(new AbortedError("The client disconnected."))
+      closing.abort(new AbortedError("The connection to the client ended."))
       for (const stop of unsubscribe) stop?.()
       try {
         await opened?.close()

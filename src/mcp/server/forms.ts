@@ -38,7 +38,7 @@ export function createForms(server: Server, { trustClient }: { trustClient: bool
 
   function unavailableReason(): string | undefined {
     if (!trustClient)
-      return "This server does not accept its clients' answers as answers from the user (--trust-client)."
+      return "Without --trust-client, this server does not accept its clients' answers as answers from the user."
     if (!canShowForms(server.getClientCapabilities()))
       return "This MCP client cannot show forms (elicitation)."
     return undefined

@@ -44,6 +44,8 @@ describe("formField", () => {
     expect(question.options).toBeUndefined()
     expect(question.question).toContain("one of c0, c1,")
     expect(read(["c20"])).toEqual({ value: "c20" })
+    const several = formField("f", { type: "array", items: { type: "string", enum: many } }, true)
+    expect(several.question.question).toContain("one or more of c0, c1,")
   })
 })
 

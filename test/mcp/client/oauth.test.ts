@@ -97,6 +97,16 @@ test("asks the user to sign in if the renewal is refused", async () => {
   expect(await callTool()).toMatchObject({ status: "completed" })
 })
 
+test("says that no token could be obtained if a client that signs in as itself is refused", async () => {
+  const oauth = { grant: "client_credentials" as const, clientId: "robot", clientSecret: "wrong" }
+  await using other = await startEngine([], {
+    mcp: { closed: { ...settings, oauth } },
+    onProblem: () => {},
+  })
+  const [server] = await other.tackle.mcpServers()
+  expect(server?.problem).toMatch(/No token could be obtained: .*tackle mcp auth closed/s)
+})
+
 test("reports missing scopes, and requests them in addition at the next sign-in", async () => {
   settings.oauth = { scope: "read" }
   await signInByBrowser()

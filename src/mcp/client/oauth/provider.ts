@@ -166,7 +166,8 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       })
     } catch (error) {
       if (error instanceof McpSignInError) throw error
-      throw new McpSignInError(id, `The stored token could not be renewed: ${errorMessage(error)}.`, error)
+      const what = tokens ? "The stored token could not be renewed" : "No token could be obtained"
+      throw new McpSignInError(id, `${what}: ${errorMessage(error)}.`, error)
     }
   }
 
