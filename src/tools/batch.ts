@@ -34,7 +34,7 @@ export const batchTool = define("batch", {
   serial: true,
   async execute({ calls }, ctx) {
     if (!ctx.call)
-      throw new TackleError("batch is not available here. Make the calls one by one.", {
+      throw new TackleError("batch cannot run inside another call. Make the calls one by one.", {
         code: "batch.unavailable",
         recoverable: true,
       })

@@ -118,7 +118,7 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   if (unreadable) notes.push("(Some files could not be searched completely.)")
   if (hidden > 0) {
     notes.push(
-      `(Omitted ${counted(hidden, "file")} with matches, because reading them requires permission. To request permission, name one of the files as the path of read or grep.)`,
+      `(Omitted ${counted(hidden, "file")} with matches, because reading them requires permission. To request permission for a file, pass its path to read or grep.)`,
     )
   }
   return notes
@@ -133,8 +133,8 @@ async function askToRead(path: string, ctx: ToolContext): Promise<void> {
 }
 
 /**
- * Selects the files to search. Silently excludes files that usually contain secrets, because reporting even the number
- * of matches would let the model guess their content.
+ * Selects the files to search. In a directory, silently excludes files that usually contain secrets, because reporting
+ * even the number of matches would let the model guess their content.
  */
 function filesToSearch(
   root: SearchRoot,

@@ -15,8 +15,8 @@ export function invalidCallMessage(call: {
 }
 
 /**
- * Receives invalid calls: calls with an unknown tool name, or with arguments that are not JSON. Never offered to a
- * model. Always throws an `invalid-call` error.
+ * Represents calls that cannot run, such as calls with an unknown tool name. Never offered to a model. Always throws
+ * `TackleError` with the code `invalid-call`.
  */
 export const invalidTool = define("invalid", {
   description: readText(new URL("./invalid.md", import.meta.url)),

@@ -58,7 +58,9 @@ export const listTool = define("list", {
     const notes: string[] = []
     const total = complete ? `${entries.length}` : `more than ${maxCounted}`
     if (entries.length > maxShown) {
-      notes.push(`(${maxShown} of ${total} entries. To see other entries, list a subdirectory.)`)
+      notes.push(
+        `(${maxShown} of ${total} entries. To see other entries, list a subdirectory, or read the directory that contains them.)`,
+      )
     }
     if (unreadable) notes.push("(Some directories could not be read.)")
     const tree =
@@ -76,7 +78,8 @@ function isHeavy(path: string, directory: boolean): boolean {
 }
 
 /**
- * Renders `shown` as lines indented by depth. Adds a line for each directory with entries in `all` that are not shown.
+ * Renders `shown` as lines indented by depth. Adds a line with the number of missing entries to each shown directory of
+ * which `all` has more entries.
  */
 async function renderTree(
   root: string,

@@ -33,7 +33,8 @@ export const questionTool = define("question", {
       return {
         title: "dismissed",
         output:
-          "The user dismissed the question. Do not ask it again. Choose what fits the task best and say what you chose, or stop if you cannot choose.",
+          `The user dismissed the ${questions.length === 1 ? "question. Do not ask it" : "questions. Do not ask them"} again. ` +
+          "Choose what fits the task best and say what you chose, or stop if you cannot choose.",
         metadata: { questions, dismissed: true },
       }
     }

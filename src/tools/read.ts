@@ -22,8 +22,13 @@ const previewLines = 20
 const parameters = z.lazy(() =>
   z.object({
     filePath: z.string().min(1).describe("File or directory, absolute or relative"),
-    offset: z.coerce.number().int().min(0).optional().describe("Index of the first line to read, from 0"),
-    limit: z.coerce.number().int().min(1).optional().describe(`Number of lines (default ${defaultLimit})`),
+    offset: z.coerce.number().int().min(0).optional().describe("Index of the first line or entry, from 0"),
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(`Number of lines or entries (default ${defaultLimit})`),
   }),
 )
 

@@ -34,7 +34,7 @@ class UnknownSkillError extends TackleError {
 
 const maxNames = 50
 
-/** Creates the skill tool, which returns the instructions of a skill, its directory and its files. */
+/** Creates the skill tool, which returns the instructions of a skill, its directory and the names of its files. */
 export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
   return define("skill", async (init) => ({
     description: describe(skills.offered(init?.agent?.name ?? "")),
@@ -93,7 +93,7 @@ export function listSkills(skills: readonly Skill[]): string {
     length += line.length + 1
   }
   const left = skills.length - lines.length
-  if (left > 0) lines.push(`- and ${left} more, which the user must name`)
+  if (left > 0) lines.push(`- and ${left} more. Load one of them if the user names it.`)
   return lines.join("\n")
 }
 

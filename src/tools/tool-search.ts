@@ -51,7 +51,7 @@ export const toolSearchTool = define(toolSearchId, {
     const missing = unknown.map((name) => `Not found: "${name.slice(0, 64)}".`)
     const head =
       found.length === 0
-        ? `No match among ${counted(catalogue.length, "tool")}. Try other or fewer words.`
+        ? `No match among ${counted(catalogue.length, "tool")}. Search for other words.`
         : "You can call these tools from your next step on:"
     return {
       title: `${found.length} found: ${query.slice(0, 60)}`,

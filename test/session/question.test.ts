@@ -60,7 +60,7 @@ test("treats dismissal as an answer", async () => {
   await using engine = await startEngine(script)
   engine.tackle.on("question.asked", ({ id }) => void engine.tackle.questions.reject(id))
   const { session, end } = await run(engine)
-  expect((await resultsOf(session))[0]).toMatch(/^The user dismissed the question/)
+  expect((await resultsOf(session))[0]).toMatch(/^The user dismissed the questions\. Do not ask them again\./)
   expect(end).toMatchObject({ status: "completed", exitCode: 0, refused: [] })
 })
 

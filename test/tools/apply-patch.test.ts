@@ -155,6 +155,11 @@ describe("an unread file", () => {
   })
 })
 
+test("tells what to do about a missing file: create it, or do not delete it", async () => {
+  await expect(patch(["*** Update File: no.txt", "-x", "+y"])).rejects.toThrow(/or create the file with/)
+  await expect(patch(["*** Delete File: no.txt"])).rejects.toThrow(/or remove the section/)
+})
+
 describe("changes nothing and asks nothing", () => {
   test.each([
     ["if a hunk does not match", ["*** Update File: b.txt", "-nope", "+x"], "patch.mismatch"],

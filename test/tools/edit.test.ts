@@ -243,6 +243,13 @@ describe("rejects", () => {
     })
   })
 
+  test("several occurrences on one line, with this line", async () => {
+    await seen("a.txt", "x x\ny\n")
+    await expect(edit("a.txt", { oldString: "x", newString: "z" })).rejects.toMatchObject({
+      message: expect.stringContaining("oldString occurs 2 times in a.txt, at line 1. Nothing"),
+    })
+  })
+
   test("several similar texts", async () => {
     await seen("a.txt", "\tgo()\nx\n\tgo()\n")
     await expect(
@@ -254,13 +261,13 @@ describe("rejects", () => {
     expect(await text("a.txt")).toBe("\tgo()\nx\n\tgo()\n")
   })
 
-  test("missing text, and shows the nearest", async () => {
+  test("missing text, and shows the most similar text", async () => {
     await seen("a.txt", "a\n\nfunction total(items) {}\n")
     await expect(
       edit("a.txt", { oldString: "function sum(items) {}", newString: "x" }),
     ).rejects.toMatchObject({
       code: "edit.missing",
-      message: expect.stringContaining("The nearest text begins at line 3:\nfunction total(items) {}\n"),
+      message: expect.stringContaining("The most similar text begins at line 3:\nfunction total(items) {}\n"),
     })
   })
 

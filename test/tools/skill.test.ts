@@ -90,5 +90,5 @@ test("limits the list and reports how many skills are left out", () => {
   const lines = list.split("\n")
   expect(lines[0]).toBe(`- skill-0: ${"x".repeat(299)}…`)
   expect(lines.at(-2)).toMatch(/^- skill-\d+$/)
-  expect(lines.at(-1)).toBe(`- and ${500 - (lines.length - 1)} more, which the user must name`)
+  expect(lines.at(-1)).toBe(`- and ${500 - (lines.length - 1)} more. Load one of them if the user names it.`)
 })

@@ -287,7 +287,10 @@ describe("a redirect", () => {
     ["http://[broken", "webfetch.url"],
   ])("to %s is refused", async (location, code) => {
     const { url } = await redirect(location)
-    await expect(fetchPage(url)).rejects.toMatchObject({ code })
+    await expect(fetchPage(url)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(/Continue without the page\.$/),
+    })
   })
 
   test("loop ends", async () => {

@@ -90,7 +90,10 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
     : { section, path }
 }
 
-/** Throws `FileChangeError` if two sections change the same file, because a patch does not define their order. */
+/**
+ * Throws `FileChangeError` if the patch names a file more than once, because a patch does not define the order of its
+ * sections.
+ */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
   for (const path of paths) {

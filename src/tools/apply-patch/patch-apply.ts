@@ -6,8 +6,8 @@ import { createLineIndex, eolFinder, type Line, type LineIndex, splitLines } fro
 import type { PatchHunk } from "./patch-parse.ts"
 
 /**
- * Thrown if a hunk does not match the file. The message names the hunk and the reason. If no text matches, it also
- * shows the most similar text of the file.
+ * Thrown if a hunk cannot be applied. The message names the hunk and the reason. If no text matches, it also shows the
+ * most similar text of the file.
  */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
@@ -18,13 +18,13 @@ export class PatchMismatchError extends TackleError {
 /** The text of a file after a patch. */
 export interface PatchedText {
   text: string
-  /** For each hunk, the strategy that found the hunk, and the line number of the hunk in the file, from 1. */
+  /** For each hunk, the strategy that found the hunk, and its line number in the original file, from 1. */
   hunks: { strategy: PatchStrategy; line: number }[]
 }
 
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
- * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched only without
+ * used at their location. The new file ends with a line ending unless the old file ended without one. If a hunk matched only without
  * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError} if the location of a
  * hunk is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the indentation unclear.
  */
@@ -153,7 +153,8 @@ function mismatchText(
     case "missing-anchor":
       return `${subject} has the anchor "@@ ${located.anchor}", which was not found in the file, or not below the previous anchor. Nothing was changed. Read the file again.`
     case "ambiguous": {
-      const named = `lines ${located.lines.join(", ")}${located.total > located.lines.length ? "…" : ""}`
+      const more = located.total - located.lines.length
+      const named = `lines ${located.lines.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
       return (
         `${subject} matches ${located.total} places, at ${named}. Nothing was changed. ` +
         "Add context lines until the hunk is unique, or a unique @@ line above it."
@@ -164,7 +165,9 @@ function mismatchText(
         .filter(({ kind }) => kind !== "add")
         .map(({ text }) => ({ text, eol: "\n", start: 0 }))
       const near = nearestText(lines, old)
-      const shown = near ? ` The nearest text begins at line ${near.line} of the file:\n${near.text}\n` : " "
+      const shown = near
+        ? ` The most similar text begins at line ${near.line} of the file:\n${near.text}\n`
+        : " "
       return `${subject} was not found in the file. Nothing was changed.${shown}Read the file again and copy its lines exactly.`
     }
   }
@@ -190,8 +193,9 @@ export type Located =
   | { kind: "no-context" }
 
 /**
- * The part of a line that each strategy compares. The second strategy is also a strategy of `edit`. There, stricter
- * handling of white space recovered only 0.1% of the edits (docs/decisions/010-edit-strategies.md).
+ * The part of a line that each strategy compares. The second strategy is also a strategy of `edit`. Further
+ * strategies with stricter handling of white space recovered only 0.1% of the edits
+ * (docs/decisions/010-edit-strategies.md).
  */
 const strategies: readonly [PatchStrategy, (line: { text: string }) => string][] = [
   ["exact", ({ text }) => text],

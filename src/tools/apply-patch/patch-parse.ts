@@ -176,7 +176,7 @@ function readHunk(reader: Reader): PatchHunk {
   }
   dropBlankEnd(hunk, reader)
   if (!hunk.lines.some(({ kind }) => kind !== "context")) {
-    throw problem(reader, "a hunk changes nothing: it needs a line that begins with - or +", first)
+    throw problem(reader, "the hunk changes nothing: it needs a line that begins with - or +", first)
   }
   return hunk
 }

@@ -59,7 +59,7 @@ async function planAdd(open: OpenSection, lines: readonly string[]): Promise<Pla
 }
 
 async function planDelete(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
-  const before = existing(open.file)
+  const before = existing(open.file, "remove the section")
   await assertNoLink(before.path, open.file.title)
   assertSeen(before, files)
   const decoded = decodeText(before.bytes)
@@ -77,7 +77,7 @@ async function planUpdate(
   files: FileTracker,
 ): Promise<PlannedSection> {
   const { title } = open.file
-  const before = existing(open.file)
+  const before = existing(open.file, 'create the file with "*** Add File: "')
   const known = isKnown(before, files.seen(before.real))
   const patched =
     hunks.length === 0 ? { bytes: before.bytes, diff: "", hunks: [] } : await patch(before, hunks, title)
@@ -111,11 +111,11 @@ async function patch(before: ExistingFile, hunks: readonly PatchHunk[], title: s
 
 type ExistingFile = Extract<FileBefore, { exists: true }>
 
-function existing({ before, title }: PatchFile): ExistingFile {
+function existing({ before, title }: PatchFile, otherwise: string): ExistingFile {
   if (before.exists) return before
   throw new FileChangeError(
     "missing",
-    `${title} does not exist. Nothing was changed. Find the right path with glob, or create the file with "*** Add File: ".`,
+    `${title} does not exist. Nothing was changed. Find the right path with glob, or ${otherwise}.`,
   )
 }
 

@@ -29,7 +29,7 @@ const maxTimeout = 3_600_000
 const lastLineBytes = 700
 
 /**
- * Number of characters that the metadata contains from the end of the output, while the command runs and after it ends.
+ * Maximum number of characters from the end of the output in the metadata, while the command runs and after it ends.
  */
 const liveCharacters = 4_000
 const finalCharacters = 30_000
@@ -90,7 +90,7 @@ export interface BashOptions {
    * Whether commands can run in a sandbox (`ToolContext.sandbox`). Determines the tool's description and parameters.
    */
   sandboxed?: boolean
-  /** Timeout in milliseconds for calls that do not set a timeout. */
+  /** Timeout in milliseconds for calls that do not set a timeout. Default: 120,000. */
   defaultTimeout?: number
   /** Limits of the output. Default: 2,000 lines or 50 KB, from the beginning and the end. */
   limits?: Partial<OutputLimits>

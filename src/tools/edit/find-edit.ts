@@ -135,7 +135,7 @@ function toMatch(found: {
 }): EditMatch {
   const { text, reading, strategy, spans } = found
   const starts = spans.slice(0, maxNamedLines).map((span) => span.start)
-  const lines = [...new Set(lineNumbers(text, starts))]
+  const lines = lineNumbers(text, starts)
   const isReplaceable = found.replaceAll && isPlain(strategy, reading) && spans.length <= maxReplacements
   if (spans.length > 1 && !isReplaceable) {
     return { kind: "ambiguous", strategy, reading, count: spans.length, lines }

@@ -41,9 +41,9 @@ const differences: Record<Exclude<StrategyName, "exact">, string> = {
   "line-endings": "its line endings differ from those in the file",
   "look-alikes": "its quotes, dashes or spaces are look-alikes of those in the file, which were kept",
   "normalized-lines":
-    "its white space, quotes or dashes differ from those in the file, which were kept; new lines were indented like the file",
+    "its white space, quotes or dashes differ from those in the file, which were kept; new lines were indented as in the file",
   "block-anchors":
-    "only its first and last lines are equal to lines of the file, and the lines between them are similar; unchanged words were kept as they are in the file",
+    "some lines between its first and last lines are only similar to those in the file; unchanged words were kept as they are in the file",
   "left-out-lines": "it leaves out lines of the file, which were kept",
 }
 
@@ -130,7 +130,7 @@ export function matchError(
       return new EditError(
         "disputed",
         `oldString was found in ${title} at line ${match.line}, but its escape sequences, or blank lines at its ` +
-          "beginning or end, leave unclear what newString should be. Nothing was changed. Copy the text exactly.",
+          "beginning or end, make it unclear what newString should be. Nothing was changed. Copy the text exactly.",
       )
   }
 }
@@ -141,7 +141,7 @@ function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: stri
     parts.push(`In files of more than ${maxFuzzyLength} characters, only exact text is found.`)
   }
   if (match.nearest)
-    parts.push(`The nearest text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
+    parts.push(`The most similar text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
   const where = match.nearest ? "that part of the file" : "the file"
   parts.push(`Read ${where} again and copy the text exactly, without line numbers.`)
   return parts.join(match.nearest ? "\n" : " ")
@@ -168,8 +168,9 @@ function ambiguousText(
 }
 
 function locations(lines: readonly number[], total: number): string {
-  const named = lines.slice(0, 10)
-  const more = total > named.length ? ` and ${total - named.length} more` : ""
+  const shown = lines.slice(0, 10)
+  const named = [...new Set(shown)]
+  const more = total > shown.length ? ` and ${total - shown.length} more` : ""
   return `line${named.length === 1 ? "" : "s"} ${named.join(", ")}${more}`
 }
 

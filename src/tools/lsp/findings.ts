@@ -81,7 +81,7 @@ export async function renderFindings(
   if (more > 0) parts.push(`(${more} more are not shown.)`)
   if (hidden > 0)
     parts.push(
-      `(Omitted ${counted(hidden, "result")} in files that cannot be read without permission. To request permission, read one of these files.)`,
+      `(Omitted ${counted(hidden, "result")} in files that cannot be read without permission. To request permission for a file, pass its path to read.)`,
     )
   return { output: parts.filter((part) => part !== "").join("\n\n"), count: allowed.length, hidden }
 }

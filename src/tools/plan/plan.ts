@@ -88,7 +88,7 @@ interface ModeAnswer {
 /**
  * Asks a yes-or-no question. Choosing the first option means yes. Any other answer, or dismissing the question, means
  * no. `show` receives the path of the plan and returns a document to show before the question. Throws `TackleError` if
- * plan mode is off or no user can answer.
+ * the session has no plan mode or no user can answer.
  */
 async function askForMode(
   ctx: ToolContext,

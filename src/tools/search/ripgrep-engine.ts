@@ -173,7 +173,9 @@ async function start(
 function checkEnd(end: End, complaint: string, query: FileQuery, pattern: string | undefined): void {
   if (end.code === 0 || end.code === 1) return
   if (end.code !== failedCode) {
-    throw new SearchFailedError(`The search stopped early (${end.signal ?? end.code}). ${complaint}`)
+    throw new SearchFailedError(
+      `The search stopped early (${end.signal ?? end.code}). ${complaint}`.trimEnd(),
+    )
   }
   if (complaint === "") query.onUnreadable()
   else if (pattern !== undefined) throw new InvalidPatternError(pattern, reason(complaint))

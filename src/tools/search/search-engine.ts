@@ -1,7 +1,7 @@
 import { statPath } from "../../files/open-file.ts"
 import { TackleError } from "../../util/errors.ts"
 
-/** The file or directory to search. A file is searched even if ignore rules exclude it. */
+/** The file or directory to search. It is searched even if ignore rules exclude it. */
 export interface SearchRoot {
   /** Absolute path. */
   path: string

@@ -53,8 +53,9 @@ export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVari
 
 /**
  * Returns the search service set in the config or the environment. If neither sets a search service, returns Exa
- * without a key and `configured: false`. If the key or URL of the service is missing, its `search` reports the missing
- * setting. See `availability.ts` for when Exa without a key is available.
+ * without a key and `configured: false`. If the config selects Exa but no key is set, also returns Exa without a key.
+ * If the key or URL of another service is missing, its `search` reports the missing setting. See `availability.ts` for
+ * when Exa without a key is available.
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,

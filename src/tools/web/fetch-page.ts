@@ -79,7 +79,10 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
     const cacheable = !isPrivate && !/\bno-(?:store|cache)\b/i.test(received["cache-control"] ?? "")
     return { url, contentType: received["content-type"] ?? "", body, asked, cacheable }
   }
-  throw new WebfetchError("redirect", `${request.url} redirects more than ${maxRedirects} times.`)
+  throw new WebfetchError(
+    "redirect",
+    `${request.url} redirects more than ${maxRedirects} times. Continue without the page.`,
+  )
 }
 
 /**
@@ -88,23 +91,25 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
  */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
+  /** The model cannot change the target of a redirect. */
+  const next = (advice: string) => (base ? "Continue without the page." : advice)
   if (!URL.canParse(text, base?.href)) {
     throw new WebfetchError(
       "url",
-      `Invalid URL "${text}"${from}. Pass a complete URL, such as https://example.com/page.`,
+      `Invalid URL "${text}"${from}. ${next("Pass a complete URL, such as https://example.com/page.")}`,
     )
   }
   const url = new URL(text, base)
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new WebfetchError(
       "url",
-      `Unsupported protocol ${url.protocol}${from}. Use http:// or https://. For files, use read.`,
+      `Unsupported protocol ${url.protocol}${from}. ${next("Use http:// or https://. For files, use read.")}`,
     )
   }
   if (url.username !== "" || url.password !== "") {
     throw new WebfetchError(
       "url",
-      `The URL contains a user name or password${from}. Credentials are never sent: remove them.`,
+      `The URL contains a user name or password${from}. Credentials are never sent. ${next("Remove them.")}`,
     )
   }
   url.hash = ""

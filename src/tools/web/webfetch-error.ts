@@ -12,7 +12,7 @@ export class WebfetchError extends TackleError {
    * - `redirect`: there are too many redirects.
    * - `status`: the server returned an HTTP error.
    * - `size`: the page is too large.
-   * - `content`: the page is not text, an image or a PDF, or cannot be converted.
+   * - `content`: the page is not text, an image or a PDF, has an unsupported encoding, or cannot be converted.
    */
   constructor(
     why: "url" | "network" | "redirect" | "status" | "size" | "content",

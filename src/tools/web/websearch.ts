@@ -41,7 +41,7 @@ const codeParameters = z.lazy(() =>
       .min(1_000)
       .max(50_000)
       .default(5_000)
-      .describe("Length of the result, in tokens"),
+      .describe("Approximate maximum length of the result, in tokens"),
   }),
 )
 

@@ -103,7 +103,7 @@ describe("rejects", () => {
     expect(() => apply("a\nb\nsame\nsame\n", ...lines)).toThrow(message)
   })
 
-  test("shows the nearest text", () =>
+  test("shows the most similar text", () =>
     expect(() => apply("a\nconst total = 7\nb\n", "-const total = 8", "+x")).toThrow(
       /line 2 .*\nconst total = 7/,
     ))

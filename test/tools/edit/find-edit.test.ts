@@ -56,7 +56,7 @@ describe("exact", () => {
   })
 
   test("rejects overlapping occurrences", () => {
-    expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1] })
+    expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1, 1] })
   })
 
   test("replaces overlapping occurrences from the first on", () => {
@@ -391,7 +391,7 @@ describe("block anchors", () => {
 })
 
 describe("missing", () => {
-  test("shows the nearest text with its line", () => {
+  test("shows the most similar text with its line", () => {
     const text = "import a\n\nfunction total(items) {\n  return items.length\n}\n"
     expect(edit(text, "function total(things) {\n  return things.size\n}", "x")).toEqual({
       kind: "missing",
@@ -505,7 +505,10 @@ describe("rejects an ambiguous match:", () => {
 
   test("left out lines with two possible ends", () => {
     const file = "begin\n  a\nend\n  b\nend\n"
-    expect(edit(file, "begin\n...\nend", "start\n...\nend")).toMatchObject({ kind: "ambiguous", lines: [1] })
+    expect(edit(file, "begin\n...\nend", "start\n...\nend")).toMatchObject({
+      kind: "ambiguous",
+      lines: [1, 1],
+    })
   })
 
   test("new text that is already in the file is not added again", () => {
