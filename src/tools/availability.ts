@@ -6,9 +6,7 @@ export interface Features {
   client: string
   /** Config names of the enabled experimental features. */
   experimental: ReadonlySet<string>
-  /**
-   * Whether a search service is configured, or the search service that needs no key is enabled for all providers.
-   */
+  /** Whether a search service is configured, or Exa without a key is enabled for all providers. */
   search: boolean
 }
 
@@ -53,7 +51,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   if (experimental !== undefined && !features.experimental.has(experimental))
     return `it requires "experimental": {"${experimental}": true} in the config`
   if (clients && !clients.includes(features.client))
-    return `it is offered only if TACKLE_CLIENT is ${clients.join(" or ")}`
+    return `it is offered only if TACKLE_CLIENT is ${new Intl.ListFormat("en-GB", { type: "disjunction" }).format(clients)}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
     return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))

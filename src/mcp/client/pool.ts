@@ -42,8 +42,8 @@ export interface PooledTool {
 /** The MCP servers of an engine. Each server starts when it is first needed. */
 export interface McpPool {
   /**
-   * Lists the tools of all servers in config order. Starts servers in parallel. A server that fails is reported to
-   * `onProblem`, and its last known tools are returned.
+   * Lists the resource tools, then the tools of all servers in config order. Starts servers in parallel. A server that
+   * fails is reported to `onProblem`, and its last known tools are returned.
    */
   tools(): Promise<PooledTool[]>
   /** Starts all servers and returns their states. */

@@ -192,7 +192,7 @@ function withErrors<T extends Transport>(
 function explain(error: unknown): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
   if (status === 401 || status === 403)
-    return `it returned ${status}. Change the key under "headers" in the configuration, or sign in (\`tackle mcp auth\`).`
+    return `it returned ${status}. Change the key under "headers" in the configuration, or sign in (\`tackle mcp auth <id>\`).`
   // The message of a fetch error only says that the request failed. The reason is in its cause.
   const cause = error instanceof Error && error.cause !== undefined ? `: ${errorMessage(error.cause)}` : ""
   return `${errorMessage(error)}${cause}`

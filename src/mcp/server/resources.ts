@@ -54,7 +54,7 @@ export function offerResources(
     const own = files.map(([path, tool]) => ({
       uri: uriOfFile(path),
       name: basename(path),
-      description: `The full output of a ${tool} call.`,
+      description: `The full output of a call to ${tool}.`,
       mimeType: "text/plain",
     }))
     const upstream = (await upstreamResources(mcpReq.signal)).flatMap(({ resources }) => resources)

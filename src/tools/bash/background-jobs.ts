@@ -12,7 +12,7 @@ import { currentTime } from "../../util/time.ts"
  */
 const maxEnded = 32
 
-/** The jobs of one Tackle process. The creator of the table must call `killAll` before the process exits. */
+/** The jobs of one engine. The creator of the table must call `killAll` when the engine closes. */
 export interface JobTable extends JobCapability {
   /** Returns true if a job of the session is running. */
   runsFor(sessionID: string): boolean

@@ -288,7 +288,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
 /** Patterns of errors that a sandbox can cause in the system and in common programs. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
-    limit: "no network access",
+    limit: "no network access except to hosts that a rule allows",
     sign: /could not resolve|name resolution|name or service not known|nodename nor servname|unknown host|no such host|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is (?:unreachable|down)|connection refused|ECONNREFUSED|blocked-by-rule|failed to (?:connect|fetch|download)|(?:temporary|dns) failure/i,
   },
   {

@@ -114,7 +114,7 @@ function spanLines(span: string, old: readonly Line[]): Line[] {
   return isCut ? [...lines, { text: "", eol: "", start: span.length }] : lines
 }
 
-/** An edit with marks for omitted lines. `file` starts and ends with the lines of `old`. */
+/** An edit with marks for omitted lines. The first lines of `file` and `old` correspond, and so do their last lines. */
 interface MarkedEdit {
   file: readonly Line[]
   old: readonly Line[]
@@ -187,7 +187,7 @@ export interface LineEdit {
 /**
  * Merges an edit of lines into the file. Kept lines stay exactly as they are in the file, and changed lines keep their
  * unchanged words. New lines get the file's indentation. If the old text ends with a line ending, the last line gets
- * the file's line ending.
+ * the line ending of the last line in `file`.
  */
 export function mergeLines(edit: LineEdit): Merged {
   const merged = mergeAligned({ ...edit, fromEnd: false })
