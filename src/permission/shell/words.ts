@@ -256,7 +256,7 @@ function unknownProblem(type: string): string | undefined {
     "extglob_pattern",
     "translated_string",
   ]
-  return known.includes(type) ? undefined : `${type} cannot be parsed`
+  return known.includes(type) ? undefined : `${type.replaceAll("_", " ")} cannot be parsed`
 }
 
 function readString(node: ShellNode, text: string, draft: Draft): void {
