@@ -36,7 +36,7 @@ const conditions: ReadonlyMap<string, Condition> = new Map<string, Condition>([
   ["plan_exit", { experimental: "plan_mode", clients: ["cli"] }],
 ])
 
-/** Ids of models trained on the format of `apply_patch`: GPT-5 and later, and Codex models. */
+/** Patterns of the ids of models trained on the format of `apply_patch`: GPT-5 and later, and Codex models. */
 const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)/i, /(?:^|[^a-z])codex-/i]
 
 /** Providers whose models may use the search service that needs no key. */

@@ -105,8 +105,7 @@ interface Task {
 
 function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
   const { sessionID, count, calls } = progress
-  // The report is not awaited, because the engine merges progress reports, and reports an error with the result of the
-  // call.
+  // Not awaited, because the engine merges progress reports, and reports their errors with the result of the call.
   void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
 }
 

@@ -305,7 +305,7 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
 
 /**
  * Returns the indexes of the lines that equal the anchor. If no line is equal, ignores white space at both ends of the
- * lines. If still no line is equal, returns the indexes of the lines that start with the anchor.
+ * lines. If still no line is equal, returns the indexes of the lines whose text starts with the anchor.
  */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()

@@ -6,8 +6,8 @@ import type { SearchAccess, SearchAnswer, SearchRequest } from "./search-backend
 export interface SearchBackend {
   name: string
   /**
-   * Searches with the service. Throws `SearchError` if the search fails and `TimeoutError` if the service is too slow.
-   * Throws the error of `abortedError` if the signal aborts.
+   * Searches with the service. Throws `TackleError` with the code `websearch.failed` if the search fails, and
+   * `TimeoutError` if the service is too slow. Throws the error of `abortedError` if the signal aborts.
    */
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
 }
