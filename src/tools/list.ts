@@ -78,8 +78,8 @@ function isHeavy(path: string, directory: boolean): boolean {
 }
 
 /**
- * Renders `shown` as lines indented by depth. Adds a line to each shown directory with the number of its entries that are
- * in `all` but not in `shown`.
+ * Renders `shown` as lines indented by depth. Adds a line to each shown directory with the number of its entries that
+ * are in `all` but not in `shown`.
  */
 async function renderTree(
   root: string,

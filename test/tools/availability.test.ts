@@ -100,7 +100,7 @@ test("question requires a client that shows questions; plan mode requires the co
     false,
   ])
   expect(["cli", "app"].map((name) => offered("plan_enter", client(name)))).toEqual([true, false])
-  const features = readFeatures({ search: false, experimental: {}, ...environment({ TACKLE_CLIENT: "acp" }) })
+  const features = readFeatures({ environment: { TACKLE_CLIENT: "acp" }, experimental: {}, search: false })
   expect(unavailableReason("question", features)).toMatch(/TACKLE_CLIENT is app, cli or desktop$/)
   expect(offered("question")).toBe(true)
 })
