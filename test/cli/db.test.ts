@@ -22,7 +22,7 @@ describePostgres("tackle db", () => {
     expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("tackle db migrate") })
     expect(await machine.run(["db", "migrate", "--database", url])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("Created tables"),
+      stdout: expect.stringContaining("Created version"),
     })
     expect((await machine.run(["db", "migrate"], { env })).stdout).toContain("already have version")
     const copied = await machine.run(["db", "import"], { env })

@@ -45,7 +45,7 @@ async function migrateDatabase(flags: DatabaseFlags): Promise<void> {
   else
     printLine(
       before === 0
-        ? `Created tables of version ${after}.`
+        ? `Created version ${after} of the tables.`
         : `Updated the tables from version ${before} to ${after}.`,
     )
 }

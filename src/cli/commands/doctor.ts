@@ -314,7 +314,7 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
     throw new Error(`a sandbox is required, but none works. Commands are refused. ${found.reason}`)
   return {
     status: "warn",
-    detail: `commands run without a sandbox, protected by permission rules only. ${found.reason}`,
+    detail: `commands run without a sandbox and are limited only by permission rules. ${found.reason}`,
   }
 }
 

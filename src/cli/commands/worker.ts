@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import { mkdirSync, realpathSync } from "node:fs"
 import type { Command } from "commander"
+import { counted } from "../../util/words.ts"
 import { interruptible } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { type Directories, type DirectoriesFlags, openDirectories } from "../workspace/directories.ts"
@@ -56,7 +57,9 @@ async function runWorker(flags: WorkerFlags): Promise<void> {
       })
       if (format === "json") printJson({ pid: process.pid, roots, concurrency })
       else
-        printLine(`Runs up to ${concurrency} sessions at once in ${roots.join(", ")}. Press Ctrl-C to stop.`)
+        printLine(
+          `This worker runs up to ${counted(concurrency, "session")} at once in ${roots.join(", ")}. Press Ctrl-C to stop.`,
+        )
       if (!signal.aborted) await once(signal, "abort")
       await worker.close(grace * 1000)
     } finally {

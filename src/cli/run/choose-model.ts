@@ -211,6 +211,6 @@ function chooseModelID(ids: readonly string[]): Promise<string | undefined> {
 function askForModel(name: string): Promise<string | undefined> {
   const validate = (text: string | undefined) => (text?.trim() ? undefined : "The id cannot be empty.")
   return question(({ text }, signal) =>
-    text({ message: `Model id, as ${name} names it`, validate, output: process.stderr, signal }),
+    text({ message: `Model id at ${name}`, validate, output: process.stderr, signal }),
   )
 }
