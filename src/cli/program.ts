@@ -43,7 +43,7 @@ function defaultCommand(args: readonly string[]): "interactive" | "run" | undefi
   return hasPrompt && !args.some((word) => Object.hasOwn(commands, word)) ? "run" : undefined
 }
 
-/** Returns true if stdin is a pipe, a socket or a file. False for a terminal and for `/dev/null`. */
+/** Returns true if stdin is a pipe, a socket or a file, and false for a terminal and for `/dev/null`. */
 function hasInput(): boolean {
   try {
     const input = fstatSync(0)

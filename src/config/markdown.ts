@@ -8,7 +8,7 @@ import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectN
 /** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
   tree: ObjectNode
-  /** Notes about fields from the formats of other programs that Tackle does not use. */
+  /** Notes about fields that Tackle does not use. */
   notes: Problem[]
 }
 

@@ -11,7 +11,7 @@ import type { RenderMarkdown } from "./markdown.ts"
 export interface Page {
   /** True if the page can show the current activity in lines that disappear later, as in a terminal. */
   readonly live: boolean
-  /** Returns the time in ms on a clock that stops while the user is asked. */
+  /** Returns the time in ms on a clock that stops during a question to the user. */
   clock(): number
   /** Returns the maximum width of a line, in columns. */
   width(): number

@@ -292,8 +292,8 @@ export function problemsExceptServers(workspace: Workspace): NonNullable<TackleO
 }
 
 /**
- * Returns a subscriber that logs the start and end of runs, steps, calls, requests and their answers, retries and
- * errors, with times and sizes. Does not log texts, commands or file contents, because this data may contain secrets
+ * Returns a subscriber that logs the start and end of runs, the end of steps and calls, permission requests and their
+ * answers, retries and errors. Does not log texts, commands or file contents, because this data may contain secrets
  * and is already stored in the session.
  */
 function eventLogger(log: Log): (event: TackleEvent) => void {

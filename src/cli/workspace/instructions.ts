@@ -21,8 +21,8 @@ export interface InstructionSources {
 }
 
 /**
- * Returns the text of each file once, with its path as a heading. Skips and reports files that cannot be read. Does not
- * fetch URLs. Rejects links that would let an untrusted project send the user's other files to the model.
+ * Returns the text of each file once, with its path as a heading. Skips and reports files that cannot be read, URLs,
+ * and links that would let an untrusted project send the user's other files to the model.
  */
 export async function readInstructions(
   { found, named }: InstructionSources,

@@ -14,7 +14,7 @@ export interface CurrentTrust {
   isTrusted(item: TrustItem): boolean
 }
 
-/** An item that was added or changed during a run. */
+/** An untrusted item that was added or changed since startup. */
 export interface UntrustedChange {
   item: FoundItem
   /** Whether the item was changed. True if it existed at startup or was trusted earlier, false if it was added. */

@@ -121,7 +121,7 @@ export async function openWorkspaceWithProblems(
   }
 }
 
-/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if the directory does not exist. */
+/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if it is not an existing directory. */
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`The directory ${directory} does not exist (--dir).`)
