@@ -64,7 +64,9 @@ export function defineSession(session: Command): void {
   for (const direction of ["undo", "redo"] as const) {
     locationFlags(session.command(direction))
       .description(
-        direction === "undo" ? "restore the files that the last turn changed" : "reverse the last undo",
+        direction === "undo"
+          ? "restore the files of the last turn that changed files"
+          : "reverse the last undo",
       )
       .argument("[id]", lastSession)
       .option("--others", "if some files have changed since, restore only the other files")
