@@ -201,7 +201,7 @@ export class ServerEndedError extends TackleError {
   }
 }
 
-/** Thrown when a server responds with an error or does not support the request. */
+/** Thrown when a server responds with an error, does not support the request, or cannot receive the file. */
 export class ServerAnswerError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "lsp.answer", recoverable: true, cause })

@@ -31,7 +31,7 @@ const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
 
 /**
  * Parses a command text as a shell does and lists every command in it, including those in pipelines, lists,
- * substitutions, subshells, control flow, functions and wrappers. Does not throw for any text. Plans are shared, so do
+ * substitutions, subshells, control flow, functions and wrappers. Does not reject for any text. Plans are shared, so do
  * not modify them.
  */
 export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
