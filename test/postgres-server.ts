@@ -18,6 +18,8 @@ export const postgresPrograms: string | undefined = (existsSync(installed) ? rea
 export interface PostgresServer {
   /** URL of a database, as the superuser `tackle`, who needs no password. */
   url(database?: string, user?: string): string
+  /** Runs statements as the superuser. Blocks this process until they have ended. */
+  executeSync(sql: string): void
   /** Kills all processes of the server with SIGKILL, and starts it again. */
   crash(): Promise<void>
   /** Ends the server without starting it again. */
@@ -83,10 +85,18 @@ export async function startPostgres({
     await exited
   }
 
+  const url = (database = "postgres", user = "tackle") =>
+    `postgres://${user}@/${database}?host=${encodeURIComponent(directory)}`
+
   await start()
   return {
-    url: (database = "postgres", user = "tackle") =>
-      `postgres://${user}@/${database}?host=${encodeURIComponent(directory)}`,
+    url,
+    executeSync(sql) {
+      const { status, stderr } = spawnSync(join(programs, "psql"), ["-q", "-c", sql, url()], {
+        encoding: "utf8",
+      })
+      if (status !== 0) throw new Error(`psql failed: ${stderr}`)
+    },
     async crash() {
       // The other processes of the server notice its end and exit.
       await end("SIGKILL")

@@ -151,11 +151,11 @@ async function breakThings(
   for (let round = 1; !isDone(); round += 1) {
     await delay(everyMs)
     if (isDone()) break
-    if (round === 4) {
+    if (round % 20 === 4) {
       await cluster.postgres.crash()
       counts.databaseCrashes += 1
     }
-    if (round === 6) {
+    if (round % 20 === 6) {
       await cluster.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tackle%'",
       )

@@ -19,8 +19,8 @@ a bash and an answer.
   --concurrency N         sessions that a worker runs at once; default: all
   --rate N                prompts per second of all sessions together; default: as many as possible
   --chaos                 instead, kill workers and servers, stop workers for longer than their lease, crash PostgreSQL
-                          once and cut all connections once, and compare effects and histories. The first numbers of
-                          the options apply. The exit code is 1 if a guarantee is broken
+                          and cut all connections, and compare effects and histories. The first numbers of the options
+                          apply. The exit code is 1 if a guarantee is broken
   --every 2000            milliseconds between two failures
   --tackle FILE           the command to measure; default: bin/tackle
 

@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from "node:crypto"
 import type { Db, PgBoss } from "pg-boss"
-import { isTransient, postgresError, whileLost } from "../store/postgres-connection.ts"
+import {
+  isTransient,
+  loadLossTolerantClient,
+  postgresError,
+  whileLost,
+} from "../store/postgres-connection.ts"
 import { StoreError, type TransactionQuery } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { systemCode } from "../util/errors.ts"
@@ -153,7 +158,10 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     given: Pick<PgBossOptions, "connections"> & { schema: string },
   ): Promise<PgBoss> {
     const { PgBoss: Boss } = await loadPackage()
+    // pg-boss passes its options to the pool.
+    const pool = { Client: await loadLossTolerantClient() }
     return new Boss({
+      ...pool,
       connectionString,
       schema: given.schema,
       application_name: "tackle-jobs",

@@ -186,7 +186,9 @@ export function createQueuedRuns(
         else if (await isUsedElsewhere()) await waitElsewhere(signal)
         else if (await isDispatched())
           await waitForLease({ store, sessionID, seesWrites: true }, isTaken, signal)
-        else if (!(lock.released ?? running)) return last
+        // Checks again, because a worker may have leased the session between the two checks.
+        else if (!(lock.released ?? running) && !(await isUsedElsewhere()) && !(await isDispatched()))
+          return last
       }
     },
   }

@@ -79,7 +79,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     try {
       const { status } = await keepAlive(run(held, { options: {}, signal: held.stopped, read, ifFree: true }))
-      if (!claimed) throw new Error(`The run ended before it read the inputs (status: ${status}).`)
+      if (!claimed && !isPassedOn)
+        throw new Error(`The run ended before it read the inputs (status: ${status}).`)
       return true
     } catch (error) {
       if (error instanceof NothingToRun) return true
@@ -195,7 +196,10 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   async function runSaid(read: QueuedPrompt["read"], prompt: Omit<Prompt, "said">): Promise<Ending> {
-    const said = await read()
+    const said = await read().catch((error: unknown) => {
+      passOnIfUnreachable(error)
+      throw error
+    })
     try {
       return await runPrompt(conversation, { ...prompt, said })
     } catch (error) {

@@ -151,7 +151,12 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     // Detects a server that disappeared without closing the connection.
     query_timeout: 60_000,
   }
-  const pool = new pg.Pool({ ...config, max: options.connections, allowExitOnIdle: true })
+  const pool = new pg.Pool({
+    ...config,
+    Client: lossTolerant(pg.Client),
+    max: options.connections,
+    allowExitOnIdle: true,
+  })
   // An idle connection failed. The pool replaces it.
   pool.on("error", () => {})
   const backends = new Set<number>()
@@ -182,9 +187,6 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
       assertOpen()
       const client = await pool.connect().catch((error: unknown) => Promise.reject(fail(error)))
       let isBroken = true
-      // The next statement reports the error.
-      const onLost = () => {}
-      client.on("error", onLost)
       try {
         await client.query("BEGIN")
         const result = await work(async (text, values = []) => {
@@ -201,7 +203,6 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
         throw fail(error)
       } finally {
         // Closing the connection also ends the transaction.
-        client.off("error", onLost)
         client.release(isBroken)
       }
     },
@@ -261,6 +262,23 @@ async function run(pool: Pool, text: string, values: readonly unknown[]): Promis
   return rows
 }
 
+/**
+ * Returns a class of connections whose loss never ends the process. The pool has no listener for the errors of a
+ * connection while it passes the connection on. The next statement reports the loss.
+ */
+function lossTolerant(Parent: typeof Client): typeof Client {
+  return class extends Parent {
+    constructor(config?: string | ClientConfig) {
+      super(config)
+      this.on("error", () => {})
+    }
+  }
+}
+
+/** See {@link lossTolerant}. Throws {@link StoreError} if the package `pg` is not installed. */
+export const loadLossTolerantClient = async (): Promise<typeof Client> =>
+  lossTolerant((await loadDriver()).Client)
+
 async function loadDriver(): Promise<Pick<typeof import("pg"), "Client" | "Pool">> {
   try {
     return (await import("pg")).default
@@ -311,10 +329,10 @@ function withHost(url: string): string {
 
 /**
  * Error codes of temporary conditions: the server is unavailable, has no free connection, or rolled back the
- * transaction because of a concurrent one.
+ * transaction because of a concurrent one or because this process was suspended.
  */
 const transientCodes =
-  /^(08...|57P0[123]|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
+  /^(08...|57P0[123]|25P03|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
 
 /** Returns true for an error after which the same statement can succeed. */
 export function isTransient(error: unknown): boolean {

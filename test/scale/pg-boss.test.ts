@@ -29,10 +29,10 @@ describePostgres("pg-boss", () => {
     return {
       schema,
       problems,
-      async open() {
+      async open({ connections = 2 } = {}) {
         const dispatcher = await openPgBossDispatcher(server.url(), {
           schema,
-          connections: 2,
+          connections,
           pollMs: 100,
           onProblem,
         })
@@ -136,6 +136,29 @@ describePostgres("pg-boss", () => {
     await expect.poll(() => queue.problems.join()).toContain("refused")
     await client.query(`DROP TRIGGER refuse ON ${schema}.job`)
     await expect.poll(() => taken, { timeout: 20_000 }).toBe(2)
+    await client.end()
+    await queue.close()
+  })
+
+  test("continues when a connection is lost while the pool passes it to the next statement", async () => {
+    const queue = await place()
+    const dispatcher = await queue.open({ connections: 1 })
+    const client = new pg.Client(server.url())
+    await client.connect()
+    await client.query(`BEGIN; LOCK TABLE ${queue.schema}.job`)
+    const stats = dispatcher.stats()
+    const enqueued = dispatcher.enqueue({ key: "a", id: "1", reason: "input" })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    void client.query("COMMIT")
+    await new Promise((resolve) => setImmediate(resolve))
+    // Afterwards, this process reads the result of the first statement and the end of the connection together.
+    server.executeSync("SELECT pg_sleep(0.2)")
+    server.executeSync(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tackle-jobs'",
+    )
+    expect(await stats).toEqual({ waiting: 0, active: 0 })
+    await enqueued
+    expect(await dispatcher.stats()).toEqual({ waiting: 1, active: 0 })
     await client.end()
     await queue.close()
   })

@@ -103,6 +103,37 @@ test("a worker continues a run whose answer could not be stored with the end of 
   expect(problems).toEqual([])
 })
 
+test("a worker passes on a run that it cannot continue because the database cannot be reached", async () => {
+  let abandoned: AbandonedSession[] = []
+  let isDown = false
+  const passedOn: (boolean | undefined)[] = []
+  const { prompt, answers, problems, session, store } = await startScripted((memory) => ({
+    abandoned: async () => abandoned,
+    async lease(...given) {
+      isDown = abandoned.length > 0 && passedOn.length === 0
+      return memory.lease(...given)
+    },
+    async messages(...given) {
+      if (!isDown) return memory.messages(...given)
+      isDown = false
+      throw new StoreUnreachableError("The server does not answer.", undefined)
+    },
+    async release(lease, options) {
+      if (abandoned.length > 0) passedOn.push(options?.passesOn)
+      return memory.release(lease, options)
+    },
+  }))
+  await prompt("go")
+  await expect.poll(answers).toBe(1)
+  const [first] = await session.messages()
+  if (first?.message.role !== "user") throw new Error("There is no prompt.")
+  await store.commit([{ kind: "message", message: { ...first.message, id: newId("msg") } }])
+  abandoned = [{ sessionID: session.id, epoch: 1, expired: 1 }]
+  await expect.poll(() => passedOn[0]).toBe(true)
+  await expect.poll(answers).toBe(2)
+  expect(problems).toEqual([])
+})
+
 test("a worker waits for its own run of a session before it starts the next one", async () => {
   let isReplaced = false
   const place = await startScripted(
@@ -145,4 +176,38 @@ test("a worker continues a session each time that its lease expires, also if the
   await expect.poll(answers).toBe(2)
   await leaveUnanswered(2)
   await expect.poll(answers).toBe(3)
+})
+
+test("waiting for a session does not end when a worker leases the session between two checks", async () => {
+  const project = await temporaryProject({})
+  const memory = createMemoryStore()
+  const worker = { id: "eng_worker", host: "other", pid: 1, isWorker: true }
+  let checks = 0
+  let isRunning = true
+  const tackle = await createTackle({
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    store: {
+      ...memory,
+      abandoned: async () => [],
+      async holder() {
+        checks += 1
+        return checks > 1 && isRunning ? worker : undefined
+      },
+    },
+    dispatch: async () => {},
+  })
+  onTestFinished(async () => {
+    await tackle.close()
+    await project.remove()
+  })
+  const session = await tackle.sessions.create()
+  let isOver = false
+  const waiting = session.wait().then(() => {
+    isOver = true
+  })
+  await expect.poll(() => checks, { timeout: 5_000 }).toBeGreaterThan(3)
+  expect(isOver).toBe(false)
+  isRunning = false
+  await waiting
 })

@@ -2,6 +2,7 @@ import pg from "pg"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Input } from "../../src/schema/input.ts"
 import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres.ts"
+import { openPostgresConnection } from "../../src/store/postgres-connection.ts"
 import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
 import { type Store, StoreError, type TransactionQuery } from "../../src/store/store.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
@@ -577,6 +578,23 @@ describePostgres("PostgreSQL", () => {
       await client.end()
       await store.close()
     })
+  })
+
+  test("continues when a connection is lost while the pool passes it to the next statement", async () => {
+    const connection = await openPostgresConnection({
+      ...{ url: server.url(), schema: await newSchema(), retryMs: 5_000, connections: 1 },
+    })
+    const query = connection.query("SELECT pg_sleep(0.2)")
+    const transaction = connection.lasting(() => connection.transact((run) => run("SELECT 1 AS one")))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    // Afterwards, this process reads the result of the query and the end of the connection together.
+    server.executeSync("SELECT pg_sleep(0.4)")
+    server.executeSync(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tackle'",
+    )
+    await query
+    expect(await transaction).toEqual([{ one: 1 }])
+    await connection.close()
   })
 
   test("renews leases, and fires the signal of a lost one", async () => {
