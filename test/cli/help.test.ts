@@ -111,3 +111,19 @@ describe("the help of every command", async () => {
     expect(undocumented).toEqual([])
   })
 })
+
+test("accepts --json as a short form of --format json", async () => {
+  const machine = await createMachine()
+  for (const command of [
+    "session list",
+    "tool list",
+    "mcp list",
+    "agent list",
+    "models",
+    "auth list",
+    "stats",
+  ]) {
+    const { stdout } = await machine.run([...command.split(" "), "--json"])
+    expect(() => JSON.parse(stdout), command).not.toThrow()
+  }
+})
