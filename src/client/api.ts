@@ -49,7 +49,7 @@ export interface SessionApi {
   /**
    * Returns the events of the session. First come the changes with a number greater than `after` (default: none). Then
    * comes a `part.updated` without a number for each part that is being streamed, with its text so far. All later
-   * events follow as they happen. Ends when the signal aborts.
+   * events follow as they happen. Ends when the signal aborts or the session is deleted.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /**
