@@ -123,7 +123,7 @@ test("lists pipes, and unusual names on one line", async () => {
 
 test("rejects a file or a missing path and says what to do", async () => {
   await project.write("source/a.ts", "")
-  await expect(list({ path: "source/a.ts" })).rejects.toThrow("Use the read tool")
+  await expect(list({ path: "source/a.ts" })).rejects.toThrow("read the file with the read tool")
   await expect(list({ path: "sourc" })).rejects.toThrow(/not found.*\n.*\/source/)
 })
 
