@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import type { Client, Notification } from "pg"
 import { isRecord, parseJson } from "../util/json.ts"
 import { createControlBell } from "./control-bell.ts"
@@ -113,7 +114,7 @@ export function createPostgresWatcher({
     close()
     if (listeners.size + bell.size + receivers.size === 0) return
     // A random delay prevents all processes from reconnecting at the same moment.
-    retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random()))
+    retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random())).unref()
     pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
 
@@ -145,11 +146,11 @@ export function createPostgresWatcher({
         // Nothing is stored, so there is no need to wait for the disk.
         await query(
           `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, text) FROM unnest($2::text[]) text`,
-          [`${channel}_${address}`, texts],
+          [mailChannel(channel, address), texts],
         )
       },
       listen(address, onText, onConnected) {
-        const name = `${channel}_${address}`
+        const name = mailChannel(channel, address)
         const receiver = { onText, onConnected }
         const all = receivers.get(name) ?? new Set()
         receivers.set(name, all.add(receiver))
@@ -172,4 +173,11 @@ export function createPostgresWatcher({
       return close()
     },
   }
+}
+
+/** Returns the name of the channel for the texts of an address. PostgreSQL limits names to 63 bytes. */
+function mailChannel(channel: string, address: string): string {
+  const name = `${channel}_${address}`
+  if (Buffer.byteLength(name) <= 63) return name
+  return `mail_${createHash("sha256").update(name).digest("hex").slice(0, 32)}`
 }

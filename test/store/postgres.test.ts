@@ -180,6 +180,19 @@ describePostgres("PostgreSQL", () => {
     await store.close()
   })
 
+  test("delivers texts also with the longest name of a schema", async () => {
+    const schema = `long_${"x".repeat(35)}`
+    await migratePostgres(server.url(), { schema })
+    const { mail, close } = await open(schema)
+    const received: string[] = []
+    const { promise: connected, resolve } = Promise.withResolvers<void>()
+    mail?.listen("eng_0mwvavkd9004yu9bqo29x8", (text) => received.push(text), resolve)
+    await connected
+    await mail?.send("eng_0mwvavkd9004yu9bqo29x8", ["hello"])
+    await expect.poll(() => received).toEqual(["hello"])
+    await close()
+  })
+
   test("keeps the answer of a request that is stored again after a lost connection", async () => {
     const store = await open(await newSchema())
     await store.commit([{ kind: "session", session: aSession("ses_1") }])
