@@ -253,7 +253,7 @@ interface CallEnd {
   metadata: Record<string, unknown>
 }
 
-/** Maximum wait for plugins after an abort, in milliseconds. */
+/** Maximum wait for `tool.execute.after` hooks after an abort, in milliseconds. */
 const abortedWaitMs = 1_000
 
 /**
@@ -269,6 +269,6 @@ async function hooksAfter(
 ): Promise<CallEnd> {
   if (!plugins?.has("tool.execute.after")) return end
   const hooked = plugins.run("tool.execute.after", { input, output: end })
-  const done = signal.aborted ? await within(hooked, abortedWaitMs) : await hooked
+  const done = await orAbort(hooked, signal).catch(() => within(hooked, abortedWaitMs))
   return done ? { ...done.output, metadata: plainRecord(done.output.metadata) } : end
 }

@@ -209,6 +209,22 @@ test("reports an error that escapes a plugin", async () => {
     .toEqual([expect.stringMatching(/error in the plugin .*a\.mjs: .*left behind/)])
 })
 
+test("stops waiting for a running after when the run is interrupted", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": plugin(
+        `${say}, "tool.execute.after": () => { globalThis.afterBegan = true; return new Promise(() => {}) }`,
+      ),
+    },
+    limits: { plugin: { hookMs: 60_000 } },
+  })
+  const stop = new AbortController()
+  const call = engine.tackle.callTool({ tool: "say", input: '{"text":"x"}', signal: stop.signal })
+  await expect.poll(() => Reflect.get(globalThis, "afterBegan")).toBe(true)
+  stop.abort()
+  expect((await call).state).toMatchObject({ status: "completed", output: '{"text":"x"}' })
+})
+
 test("does not wait for a plugin after an interrupt", async () => {
   await using engine = await startPluginEngine({
     files: {

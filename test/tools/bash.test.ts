@@ -230,6 +230,16 @@ describe("time and abort", () => {
     expect(where.reported.at(-1)?.metadata?.output).toBe("partial\n")
   })
 
+  test("does not wait for the environment after an abort", async () => {
+    const controller = new AbortController()
+    const environment = () => {
+      controller.abort()
+      return new Promise<never>(() => {})
+    }
+    const where = context({ abort: controller.signal })
+    await expect(bash({ command: "true" }, { environment }, where)).rejects.toThrow(AbortedError)
+  })
+
   test("does not start a call that is already aborted", async () => {
     const where = context({ abort: AbortSignal.abort() })
     await expect(bash({ command: "touch here" }, {}, where)).rejects.toThrow(AbortedError)

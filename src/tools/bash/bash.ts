@@ -5,7 +5,7 @@ import type { Job, ToolContext } from "../../tool/context.ts"
 import { createOutputBuffer, type OutputBuffer } from "../../tool/output-buffer.ts"
 import { define, type Info, type OutputLimits, type ToolResult } from "../../tool/tool.ts"
 import { defaultLimits } from "../../tool/truncate.ts"
-import { abortedError, throwIfAborted } from "../../util/abort.ts"
+import { abortedError, orAbort, throwIfAborted } from "../../util/abort.ts"
 import { readText } from "../../util/file-system.ts"
 import { resolvePath } from "../../util/paths.ts"
 import { preparePipes } from "../../util/pipe.ts"
@@ -123,7 +123,8 @@ export function createBashTool(options: BashOptions): Info {
       if (!found.isDirectory()) throw new NotDirectoryError(workdir)
 
       const { sessionID, callID } = ctx
-      const environment = await options.environment(command, { cwd: workdir, sessionID, callID })
+      const place = { cwd: workdir, sessionID, callID }
+      const environment = await orAbort(Promise.resolve(options.environment(command, place)), ctx.abort)
       const { argv, env } = shellCommand(command, { shell: options.shell, environment })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       const stdin = args.stdin === true && ctx.jobs !== undefined
