@@ -52,7 +52,8 @@ const sequences =
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * Returns the final text that a terminal would show, without colors. A line that was rewritten keeps its last state.
+ * Returns approximately the text that a terminal would show at the end, without colors. Of a rewritten line, keeps only
+ * the text after the last carriage return.
  */
 function plainText(text: string): string {
   const settled = text

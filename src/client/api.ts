@@ -47,9 +47,10 @@ export interface SessionApi {
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session. First come the changes with a number greater than `after` (default: none). Then
-   * comes a `part.updated` without a number for each part that is being streamed, with its text so far. All later
-   * events follow as they happen. Ends when the signal aborts or the session is deleted.
+   * Returns the events of the session. First come the stored changes with a number greater than `after`. Without
+   * `after`, no stored changes are sent. Then comes a `part.updated` without a number for each part that is being
+   * streamed, with its text so far. All later events follow as they happen. Ends when the signal aborts or the session
+   * is deleted.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /**

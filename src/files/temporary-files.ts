@@ -81,7 +81,7 @@ class OldBytesLeftError extends TackleError {
   }
 }
 
-/** Thrown if a temporary file cannot be removed. */
+/** Reports to the user that a temporary file could not be removed. */
 class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
     const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`

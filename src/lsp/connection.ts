@@ -45,7 +45,10 @@ export interface ConnectionOptions {
   onRequest(method: string, params: unknown): unknown
 }
 
-/** Time limit in milliseconds for a server to respond to `shutdown` and exit. After this time, the server is killed. */
+/**
+ * Time limit in milliseconds for each step of the end of a server: its response to `shutdown`, its exit, and its last
+ * output.
+ */
 const shutdownMs = 500
 
 /** Maximum number of characters of stderr that an error message shows, counted from the end. */

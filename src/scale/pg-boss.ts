@@ -107,7 +107,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   function enqueue(job: NewJob, again?: Again): Promise<void> {
     return lasting(async () => {
       const transaction = await boss.getDb().beginTransaction?.()
-      if (!transaction) throw new Error("pg-boss has no transactions.")
+      if (!transaction) throw new Error("This version of pg-boss does not support transactions.")
       try {
         await add(job, transaction.db, again)
         await transaction.commit()
@@ -253,7 +253,7 @@ function createWorker({
   ): Promise<{ id: string; data: JobData }[]> {
     if (reserve) {
       const transaction = await boss.getDb().beginTransaction?.()
-      if (!transaction) throw new Error("pg-boss has no transactions.")
+      if (!transaction) throw new Error("This version of pg-boss does not support transactions.")
       const { db, commit, rollback } = transaction
       try {
         await db.executeSql(lockTimeout)

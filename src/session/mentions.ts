@@ -185,7 +185,7 @@ function mayBePath(word: string): boolean {
   return /[/.]/.test(word) && !/[@:()=?&#\\]/.test(word) && !/^[/.]*$/.test(word)
 }
 
-/** Returns true for the name of a scoped package or of a module in it. */
+/** Returns true if `@` and this text can be the name of a scoped package, or of a module in one. */
 function isPackage(name: string): boolean {
   return /^[a-z\d][\w.~-]*\/[\w.~/-]+$/.test(name)
 }

@@ -15,7 +15,7 @@ export interface TenantGuard {
   costLimit(session: Session): number | undefined
   /**
    * Throws {@link TenantLimitError} if too many inputs of the tenant wait, or if the tenant has reached a daily limit.
-   * Processes that send at the same moment may each exceed the limit by one input.
+   * Calls that run at the same time, even in one process, may each exceed the limit on waiting inputs by one.
    */
   assertAdmits(session: Session): Promise<void>
   /** Throws {@link TenantLimitError} if the tenant has reached a daily limit. */

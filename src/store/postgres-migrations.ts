@@ -3,8 +3,8 @@
  * changes. Each entry only adds objects that the previous version ignores, so that both versions can run at the same
  * time. `schema` is a quoted identifier.
  *
- * `data` contains the whole object as JSON text: `jsonb` accepts neither NUL characters nor lone surrogates. Ids sort
- * by their bytes, as in SQLite.
+ * Except in `contents`, the column `data` contains the whole object as JSON text: `jsonb` accepts neither NUL
+ * characters nor lone surrogates. Ids sort by their bytes, as in SQLite.
  */
 export const postgresMigrations: readonly ((schema: string) => string)[] = [
   (schema) => `

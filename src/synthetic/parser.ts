@@ -199,7 +199,10 @@ function* scan({ source, tools, openings, output, quotations }: Scan): Reading<v
   }
 }
 
-/** Returns the rest of the line after the position, or the first sentence of the next line with text. */
+/**
+ * Returns the white space after the position and the text up to the end of the first sentence, without consuming them.
+ * The text ends at the end of its line at the latest and has at most 160 characters.
+ */
 function* peekSentence(source: Source): Reading<string> {
   const start = source.position
   const gap = yield* takeWhile(source, /\s*/y)

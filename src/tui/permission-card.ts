@@ -54,8 +54,9 @@ type Step =
   | { kind: "ended"; text: string }
 
 /**
- * Creates a card. The user answers the request by typing the letter, digit or word of a choice, or by moving to a
- * choice and pressing Enter. Escape rejects the request.
+ * Creates a card. The user answers the request by typing the letter or digit of a choice, by typing its word and
+ * pressing Enter, or by moving to it and pressing Enter. Escape rejects the request, or returns from a text field to
+ * the choices.
  */
 export function createPermissionCard(options: PermissionCardOptions): PermissionCard {
   const { request, worktree, theme, requestRender } = options

@@ -5,8 +5,9 @@ import { stripVTControlCharacters } from "node:util"
 const controls = /[\x00-\x08\x0b-\x1f\x7f]/g
 
 /**
- * Returns the final text that a terminal would show, without colors or cursor movement. Keeps only the last state of a
- * line that was rewritten with `\r`, such as a progress bar. Preserves the number of lines.
+ * Returns approximately the text that a terminal would show at the end, without colors and cursor movement. Of a line
+ * that was rewritten with `\r`, such as a progress bar, keeps only the text after the last `\r`. Preserves the number
+ * of lines.
  */
 export function terminalText(text: string): string {
   const plain = text.includes("\u001b") || text.includes("\u009b") ? stripVTControlCharacters(text) : text

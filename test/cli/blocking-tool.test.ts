@@ -51,7 +51,7 @@ test.each(Object.entries(endless))("ends a run blocked by %s at SIGTERM", async 
 
 function expectEnded(ended: Ended): void {
   expect(ended.stderr).toMatch(
-    /^tackle: Received SIGTERM\. A tool or plugin blocks the process.* To continue the session: .*tackle run -c "…"\n$/,
+    /^tackle: Received SIGTERM\. A tool or plugin is blocking the process.* To continue the session: .*tackle run -c "…"\n$/,
   )
   expect(ended).toMatchObject({ code: 130, signal: null })
 }
@@ -63,7 +63,8 @@ test("does not name a session when it ends a blocked call without a session", as
   call.child.kill("SIGTERM")
   expect(await call.ended).toMatchObject({
     code: 130,
-    stderr: "tackle: Received SIGTERM. A tool or plugin blocks the process, so the process ends.\n",
+    stderr:
+      "tackle: Received SIGTERM. A tool or plugin is blocking the process, so the process will now end.\n",
   })
 })
 

@@ -40,7 +40,7 @@ function startLimit({ id, ms, message }: Extract<ToWatchdog, { type: "started" }
 
 function receive(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): void {
   const endNow = () => end(`Received ${signal}.`, exitCode.signal)
-  const askAgain = () => say("a tool or plugin blocks the process. Press Ctrl-C again to end it.")
+  const askAgain = () => say("a tool or plugin is blocking the process. Press Ctrl-C again to end it.")
   if (answered < pings) ifBlocked(answerMs.secondSignal, endNow)
   else ifBlocked(answerMs.signal, signal === "SIGINT" ? askAgain : endNow)
 }
@@ -63,7 +63,7 @@ function end(why: string, code: number): void {
   if (ending) return
   ending = true
   const hint = typeof workerData === "string" ? ` ${workerData}` : ""
-  say(`${why} A tool or plugin blocks the process, so the process ends.${hint}`)
+  say(`${why} A tool or plugin is blocking the process, so the process will now end.${hint}`)
   setTimeout(() => process.kill(process.pid, "SIGKILL"), killMs)
   const session = new Session()
   session.connectToMainThread()

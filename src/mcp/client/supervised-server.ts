@@ -35,7 +35,7 @@ export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourc
   onProblem(error: unknown): void
 }
 
-/** A server that starts when it is first needed and restarts after it ends. */
+/** A server that starts when it is first needed. If it has ended, the next use starts it again. */
 export interface SupervisedServer {
   readonly server: McpServer
   /**

@@ -10,7 +10,8 @@ export const PermissionRequestView = described(PermissionRequest.unwrap(), {
   always:
     "Patterns that a reply with `session` or `project` allows. If the list is empty, only `once` and `reject` are valid",
   also: "Other permissions that the call needs, such as `edit` for a command that writes a file. A reply also applies to these permissions",
-  rules: "Rules for the config that would allow the call. Empty if no such rules are known",
+  rules:
+    "Rules that would allow the call, in the format of `--allow`, such as `bash:npm test`. Empty if no such rules are known",
   metadata: "Details for the decision, such as a diff or the command. They depend on the tool",
   tool: "The call. In a subagent, `parent` is the call that started the subagent",
 })

@@ -177,6 +177,6 @@ function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Readin
 export const hermes: Dialect = {
   name: "hermes",
   openings: [...tagOpenings, listTag, bareObject],
-  instructions: "Write each call as JSON between tags, on separate lines:",
+  instructions: "Write each call as JSON between tags, starting on a new line:",
   write: (tool, input) => `<tool_call>\n${JSON.stringify({ name: tool, arguments: input })}\n</tool_call>`,
 }

@@ -30,7 +30,7 @@ export const pythonic: Dialect = {
   name: "pythonic",
   openings: [marked, toolCodeFence, list, bareObject],
   toolOpenings: ({ name }) => ({ ...list, literal: `${name}(` }),
-  instructions: "Write the calls as a Python list on separate lines, with named arguments:",
+  instructions: "Write all calls as one Python list, on its own line, with named arguments:",
   write: (tool, input) => `[${tool}(${Object.entries(input).map(pair).join(", ")})]`,
 }
 

@@ -131,7 +131,7 @@ export const xml: Dialect = {
     read: (context) => readNamedElement(context, tool),
   }),
   instructions:
-    "Write each call as an element, on separate lines. Do not escape values. Write lists and objects as JSON:",
+    "Write each call as an element, starting on a new line. Do not escape values. Write lists and objects as JSON:",
   write: (tool, input) =>
     [`<function=${tool}>`, ...Object.entries(input).map(parameter), "</function>"].join("\n"),
 }
