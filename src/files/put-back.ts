@@ -27,19 +27,28 @@ export class UndoRefusedError extends TackleError {
   /** The message without advice: the problem and the files. */
   readonly summary: string
 
-  /** `total` is the number of files of the turn, including refused files. */
-  constructor(direction: Direction, refused: readonly RefusedFile[], total: number) {
+  /** Number of turns to undo. If it is more than 1, `others` and `skip` cannot be used. */
+  readonly turns: number
+
+  /** `total` is the number of files of the turns, including refused files. */
+  constructor(
+    direction: Direction,
+    refused: readonly RefusedFile[],
+    { total, turns = 1 }: { total: number; turns?: number },
+  ) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
-    const advice =
-      total > refused.length
-        ? "Check these files first, or restore only the other files (--others)."
-        : adviceAlone(direction, refused)
-    const summary = `Cannot ${direction} the turn, so no file was restored. These files prevent the ${direction}:\n${lines.join("\n")}`
+    const what = turns > 1 ? `${turns} turns` : "turn"
+    const summary = `Cannot ${direction} the ${what}, so no file was restored. These files prevent the ${direction}:\n${lines.join("\n")}`
+    const advice = turns > 1 ? adviceForSeveral : adviceForOne(direction, refused, total)
     super(`${summary}\n${advice}`, { code: "session.undo", recoverable: false })
     this.refused = refused
     this.summary = summary
+    this.turns = turns
   }
 }
+
+/** The advice if several turns cannot be undone together. */
+export const adviceForSeveral = "Check these files first, or undo fewer turns."
 
 /** Whether to restore the state before a turn (`undo`) or the state after it (`redo`). */
 export type Direction = "undo" | "redo"
@@ -54,8 +63,8 @@ const reasons: Record<RefusedFile["why"], string> = {
   skipped: "it was skipped as requested",
 }
 
-/** Returns the advice for a turn in which no file can be restored. */
-function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
+function adviceForOne(direction: Direction, refused: readonly RefusedFile[], total: number): string {
+  if (total > refused.length) return "Check these files first, or restore only the other files (--others)."
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other files, so --others does not help."
   const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
@@ -84,7 +93,7 @@ export interface UndoOutcome {
  * Restores the files of a turn to their state before the turn or, if `direction` is `redo`, after the turn. Restores
  * all files or none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining
  * files, if any. `skip` changes no file. A redo skips the files that its undo skipped. After a system error, no file
- * has changed.
+ * has changed. `turns` is the number of turns that the changes are from, for the error.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -94,7 +103,13 @@ export async function putBack(
     trackTemporary,
     others = false,
     skip = false,
-  }: UndoChoice & { direction: Direction; contents: ContentStore; trackTemporary: TrackTemporary },
+    turns,
+  }: UndoChoice & {
+    direction: Direction
+    contents: ContentStore
+    trackTemporary: TrackTemporary
+    turns?: number
+  },
 ): Promise<UndoOutcome> {
   const concerned = changes.filter(({ left }) => !left)
   const leaving = new Set(
@@ -111,16 +126,15 @@ export async function putBack(
   // If no other file can be restored, the turn stays as it is and can be undone later.
   const isAlone = refused.length === planned.length
   if (refused.length > 0 && (isAlone || !others) && !skip)
-    throw new UndoRefusedError(direction, refused, planned.length)
+    throw new UndoRefusedError(direction, refused, { total: planned.length, turns })
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
   for (const { now, change } of moves) await storeForReversal(now, change.path, contents)
   for (const { change, now } of moves)
     if (!isSameVersion(presentFile(await readState(change.path, leaving)), now))
-      throw new UndoRefusedError(
-        direction,
-        [...refused, { path: change.path, why: "changed" }],
-        planned.length,
-      )
+      throw new UndoRefusedError(direction, [...refused, { path: change.path, why: "changed" }], {
+        total: planned.length,
+        turns,
+      })
   try {
     await commitFiles(
       moves.flatMap(({ step }) => step ?? []),

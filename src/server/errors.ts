@@ -1,6 +1,6 @@
 import type { Context } from "hono"
 import { HTTPException } from "hono/http-exception"
-import { UndoRefusedError } from "../files/put-back.ts"
+import { adviceForSeveral, UndoRefusedError } from "../files/put-back.ts"
 import { SessionExistsError } from "../session/archive.ts"
 import { TenantLimitError } from "../store/tenants.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
@@ -154,11 +154,12 @@ function describe(error: unknown): Shown {
 }
 
 /** Returns the message and details for clients. The error's own message names command-line flags. */
-function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "message" | "details"> {
-  return {
-    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but counts the turn as undone or redone.`,
-    details: { files: refused },
-  }
+function undoRefused({ summary, refused, turns }: UndoRefusedError): Pick<Shown, "message" | "details"> {
+  const advice =
+    turns > 1
+      ? adviceForSeveral
+      : 'Check these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but counts the turn as undone or redone.'
+  return { message: `${summary}\n${advice}`, details: { files: refused } }
 }
 
 /** Converts an error that Hono itself throws: for invalid JSON, or for an unsupported content type. */

@@ -29,7 +29,14 @@ export async function undoTurn(
 
   const { files, refused, changes } = await locks.run(
     turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
-    () => putBack(joinedChanges(turns), { ...choice, direction, contents, trackTemporary }),
+    () =>
+      putBack(joinedChanges(turns), {
+        ...choice,
+        direction,
+        contents,
+        trackTemporary,
+        turns: turns.length,
+      }),
   )
   if (turns.length === 1) first.patch.files = changes
   for (const { patch } of turns) patch.undone = direction === "undo"

@@ -1,4 +1,5 @@
 import type { SessionApi, TackleApi } from "../client/api.ts"
+import { adviceForSeveral, UndoRefusedError } from "../files/put-back.ts"
 import type { PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { UndoResult } from "../session/handle.ts"
@@ -106,7 +107,8 @@ export async function rewind(
 
 /**
  * Runs an undo or redo of a session. If some files cannot be restored, rejects with a `UsageError` that names these
- * files and the commands of the next step, because the advice of the original error is for other interfaces.
+ * files and the next step, because the advice of the original error is for other interfaces. Names commands only for
+ * one turn of a session of this process: they cannot reach the sessions of a server, and act only on one turn.
  */
 export async function withAdvice<T>(
   direction: "undo" | "redo",
@@ -119,12 +121,16 @@ export async function withAdvice<T>(
     const isRefused = error instanceof Error && "code" in error && error.code === "session.undo"
     const end = isRefused ? error.message.lastIndexOf("\n") : -1
     if (!isRefused || end < 0) throw error
-    const command = `tackle session ${direction} ${id}`
-    throw new UsageError(
-      `${error.message.slice(0, end)}\nCheck these files first. In a shell, \`${command} --others\` restores only the other files, if any, and \`${command} --skip\` restores no file.`,
-      error,
-    )
+    throw new UsageError(`${error.message.slice(0, end)}\n${adviceFor(error, direction, id)}`, error)
   }
+}
+
+function adviceFor(error: Error, direction: "undo" | "redo", id: string): string {
+  // Errors of a server have another class.
+  if (!(error instanceof UndoRefusedError)) return "Check these files first."
+  if (error.turns > 1) return adviceForSeveral
+  const command = `tackle session ${direction} ${id}`
+  return `Check these files first. In a shell, \`${command} --others\` restores only the other files, if any, and \`${command} --skip\` restores no file.`
 }
 
 /** Returns a copy of the session that ends before a message. Returns a new session if the message is the first. */

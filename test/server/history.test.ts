@@ -49,6 +49,27 @@ test("shows the changed files, and undoes and redoes the turn", async () => {
   expect((await post(`${path}/undo`, { others: true })).body.refused).toMatchObject([{ why: "changed" }])
 })
 
+test("advises a client to undo fewer turns if several cannot be undone together", async () => {
+  const script: Script = ({ body: { messages } }) =>
+    messages.at(-1)?.role === "user"
+      ? { calls: [{ name: "write", arguments: { filePath: `${messages.length}.txt`, content: "one\n" } }] }
+      : { text: "Done." }
+  const { get, post, session } = await setUp(script, allowed)
+  const path = await session()
+  for (const text of ["One", "Two"]) {
+    await post(`${path}/input`, { text })
+    await post(`${path}/wait`)
+  }
+  const [file] = (await get(`${path}/diff`)).body.items
+  await writeFile(file.path, "by the user\n")
+  const [first] = (await get(`${path}/message`)).body.items
+  const { status, body } = await post(`${path}/undo`, { through: first.message.id })
+  expect(status).toBe(409)
+  expect(body.error.message).toMatch(
+    /^Cannot undo the 2 turns.*\nCheck these files first, or undo fewer turns\.$/s,
+  )
+})
+
 test("forks a session, also at a message", async () => {
   const { get, post, session } = await setUp(() => ({ text: "Hello." }))
   const path = await session()

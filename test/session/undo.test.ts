@@ -359,7 +359,10 @@ test("undoes none of several turns if one of their files has changed, also betwe
   writeFileSync(engine.project.path("a.txt"), "by the user\n")
   const asked = (await session.messages()).filter(({ message }) => message.role === "user")
   const through = asked[0]?.message.id
-  await expect(session.undo({ through })).rejects.toThrow(UndoRefusedError)
+  const refusal = await session.undo({ through }).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(UndoRefusedError)
+  // `others` and `skip` apply only to one turn.
+  expect(String(refusal)).toMatch(/Cannot undo the 2 turns.*, or undo fewer turns\.$/s)
   expect(await engine.project.read("b.txt")).toBe("b\n")
   await run(engine, { session, text: "third" })
   await expect(session.undo({ through })).rejects.toThrow(UndoRefusedError)

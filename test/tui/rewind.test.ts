@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { ClientError } from "../../src/client/errors.ts"
 import { UndoRefusedError } from "../../src/files/put-back.ts"
 import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
@@ -50,14 +51,33 @@ test("a prompt returns with the images that its text marks", () => {
   expect(lastTurn([])).toBeUndefined()
 })
 
+const refused = [{ path: "/w/a", why: "changed" as const }]
+
+function advised(error: Error): Promise<string> {
+  return withAdvice("undo", { id: "ses_1" }, () => Promise.reject(error)).catch(({ message }) => message)
+}
+
 test("a refused undo names the files and commands, and no flags of another interface", async () => {
-  const refusal = new UndoRefusedError("undo", [{ path: "/w/a", why: "changed" }], 2)
-  const message = await withAdvice("undo", { id: "ses_1" }, () => Promise.reject(refusal)).catch(
-    (error: Error) => error.message,
-  )
+  const message = await advised(new UndoRefusedError("undo", refused, { total: 2 }))
   expect(message).toContain("/w/a: it has been changed in the meantime")
   expect(message).toContain("`tackle session undo ses_1 --others`")
   expect(message).not.toContain("(--others)")
   const other = new Error("one line")
   await expect(withAdvice("redo", { id: "ses_1" }, () => Promise.reject(other))).rejects.toBe(other)
+})
+
+test.each([
+  ["of several turns", new UndoRefusedError("undo", refused, { total: 2, turns: 3 }), "undo fewer turns."],
+  [
+    "on a server",
+    new ClientError('Cannot undo:\n  /w/a: it has been changed in the meantime\nSend {"others": true}.', {
+      code: "session.undo",
+    }),
+    "in the meantime\nCheck these files first.",
+  ],
+])("a refused undo %s names the files, and no command", async (_, error, end) => {
+  const message = await advised(error)
+  expect(message).toContain("/w/a: it has been changed in the meantime")
+  expect(message.endsWith(end)).toBe(true)
+  expect(message).not.toContain("tackle session")
 })
