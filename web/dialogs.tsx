@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { ClientError } from "../src/client/errors.ts"
 import type { PatchPart } from "../src/schema/part.ts"
 import type { UndoResult } from "../src/session/handle.ts"
 import { counted } from "../src/util/words.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { state, title } from "./current-session.ts"
-import { errorText } from "./errors.ts"
+import { errorText, isUndoRefused } from "./errors.ts"
 import { GrantList } from "./grants.tsx"
 import { notify } from "./notices.tsx"
 import { changeHistory, deleteSession, dialog, renameSession } from "./session-actions.ts"
@@ -83,8 +82,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
       report(await changeHistory(direction, { others }), direction)
       close()
     } catch (error) {
-      const isRefused = error instanceof ClientError && error.code === "session.undo"
-      setProblem({ text: errorText(error), isRefused })
+      setProblem({ text: errorText(error), isRefused: isUndoRefused(error) })
     }
     setBusy(false)
   }

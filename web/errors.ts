@@ -1,4 +1,5 @@
 import { ClientError } from "../src/client/errors.ts"
+import { isRecord } from "../src/util/json.ts"
 
 /** Returns the text of an error for the user, with the next step. */
 export function errorText(error: unknown): string {
@@ -16,4 +17,10 @@ export function errorText(error: unknown): string {
     default:
       return error.message
   }
+}
+
+/** Returns true if an undo or redo failed because of some files. The user can then restore the other files. */
+export function isUndoRefused(error: unknown): boolean {
+  if (!(error instanceof ClientError) || error.code !== "session.undo") return false
+  return isRecord(error.details) && "files" in error.details
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { ClientError } from "../../src/client/errors.ts"
-import { errorText } from "../../web/errors.ts"
+import { errorText, isUndoRefused } from "../../web/errors.ts"
 
 test.each([
   ["Cannot undo the turn:\n  a: it has been changed\nCheck these files first.", "it has been changed"],
@@ -9,4 +9,10 @@ test.each([
   const text = errorText(new ClientError(message, { code: "session.undo" }))
   expect(text).toMatch(/^Cannot undo the turn:/)
   expect(text.endsWith(end)).toBe(true)
+})
+
+test("distinguishes an undo that some files prevent from an undo that failed", () => {
+  const error = (details?: unknown) => new ClientError("Cannot undo.", { code: "session.undo", details })
+  expect(isUndoRefused(error({ files: [{ path: "/w/a", why: "changed" }] }))).toBe(true)
+  expect(isUndoRefused(error())).toBe(false)
 })
