@@ -325,6 +325,23 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.press("C-c")
   })
 
+  test("asks for a model despite an invalid auth file, and reports the file if a key is needed", async () => {
+    const machine = await createMachine({ config: null })
+    const auth = join(machine.data, "auth.json")
+    await mkdir(machine.data, { recursive: true })
+    await writeFile(auth, JSON.stringify({ openai: { type: "oauth", access: "a" } }), { mode: 0o600 })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle()
+    await terminal.sees("OpenAI (needs an API key)")
+    await terminal.press("C-c")
+    await terminal.sees("[exit ")
+    await writeFile(auth, "{")
+    await terminal.tackle()
+    await terminal.sees("OpenAI (needs an API key)")
+    await terminal.press("Enter")
+    await terminal.sees("is not a valid auth file")
+  })
+
   test.each([
     { columns: 80, rows: 24 },
     { columns: 40, rows: 12 },

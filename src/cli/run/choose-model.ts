@@ -122,21 +122,23 @@ interface Offer {
 export async function setUpModel(workspace: Workspace): Promise<string> {
   const { findLocalServers } = await import("../../model/list-models.ts")
   const servers = await findLocalServers({ signal: AbortSignal.timeout(1_000) })
-  const signedIn = await credentialsOf(workspace).providers()
+  const credentials = credentialsOf(workspace)
   const offers: Offer[] = [
     ...servers.map((server) => ({
       label: server.name,
       hint: `${counted(server.models.length, "model")} at ${server.baseURL}`,
       choose: () => chooseServerModel(workspace, server),
     })),
-    ...providerTable
-      .filter(({ keyVariables }) => keyVariables.length > 0)
-      .map((provider) => {
-        const variable = provider.keyVariables.find((name) => workspace.environment[name]?.trim())
-        const without = signedIn.includes(provider.id) ? "signed in" : "needs an API key"
-        const hint = variable === undefined ? without : `${variable} is set`
-        return { label: provider.name, hint, choose: () => chooseProviderModel(workspace, provider) }
-      }),
+    ...(await Promise.all(
+      providerTable
+        .filter(({ keyVariables }) => keyVariables.length > 0)
+        .map(async (provider) => {
+          const variable = provider.keyVariables.find((name) => workspace.environment[name]?.trim())
+          const without = (await hasKey(credentials, provider.id)) ? "signed in" : "needs an API key"
+          const hint = variable === undefined ? without : `${variable} is set`
+          return { label: provider.name, hint, choose: () => chooseProviderModel(workspace, provider) }
+        }),
+    )),
     {
       label: "Try it without a model",
       hint: "a demo; the next start asks again",
@@ -155,6 +157,12 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
     // Escape returns to the list of options.
     if (model !== undefined) return model
   }
+}
+
+/** Returns true if the auth file has a key of the provider. If the file is invalid, choosing the provider throws. */
+async function hasKey(credentials: Credentials, providerID: string): Promise<boolean> {
+  const key = await credentials.key(providerID, []).catch(() => undefined)
+  return key !== undefined
 }
 
 async function chooseServerModel(workspace: Workspace, server: LocalServer): Promise<string | undefined> {
