@@ -35,6 +35,7 @@ describePostgres("tackle db", () => {
 
     const run = await machine.run(["run", "--database", url, "-c", "second"])
     expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") })
+    expect(run.stderr).toContain('tackle run --database "…" -s ses_')
     const shown = await machine.run(["session", "show"], { env })
     expect(shown.stdout).toMatch(/first[\s\S]*second/)
     // The data directory is unchanged.

@@ -39,14 +39,16 @@ export async function inForeground(
     workspace,
     overrides,
   }: {
-    flags: ForegroundFlags & { outputSchema?: string }
+    flags: ForegroundFlags & { outputSchema?: string; database?: string }
     rules: RuleFlags
     workspace: Workspace
     overrides: Partial<TackleOptions>
   },
   work: (foreground: Foreground) => Promise<number>,
 ): Promise<void> {
-  const view = createView(flags, workspace)
+  // The URL may contain a password.
+  const serverFlags = flags.database === undefined ? undefined : '--database "…"'
+  const view = createView({ ...flags, serverFlags }, workspace)
   const restoreNetwork = await useNetworkSettings(workspace.environment)
   try {
     const tackle = await openTackle(workspace, rules, overrides)
@@ -60,7 +62,7 @@ export async function inForeground(
             stopTimer()
           }
         },
-        { resumeHint: 'To continue the session: tackle run -c "…"' },
+        { resumeHint: `To continue the session: tackle run${serverFlags ? ` ${serverFlags}` : ""} -c "…"` },
       )
     } finally {
       await tackle.close()

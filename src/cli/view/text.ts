@@ -26,7 +26,7 @@ export interface TextViewOptions {
   quiet: boolean
   /** Whether the user sends the next prompt here, and need not know how to continue the session. */
   takesPrompts?: boolean
-  /** Flags that connect to the server of the session, as text. Undefined for a session of this process. */
+  /** Flags that select the server or database of the session, as text. Undefined if no flags are needed. */
   serverFlags?: string
 }
 
