@@ -1,4 +1,4 @@
-import type { SessionApi } from "../client/api.ts"
+import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { ListedSession } from "../schema/session.ts"
 import { showInvisible } from "../util/invisible.ts"
@@ -195,10 +195,10 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
 
 /** Lists the permissions that the user granted with "always", and lets the user revoke them. */
 export async function pickGrant({ tui, theme, api, notify, session, state }: Shell): Promise<void> {
-  // A grant that a subagent requested is stored for the session that started the subagent.
-  const own = [session?.id, state?.session.parentID]
+  // Grants are stored for the root session, and also apply to the sessions of its subagents.
+  const root = await rootOf(api, { id: session?.id, parentID: state?.session.parentID })
   const place = ({ scope, sessionID }: Grant) =>
-    scope === "project" || own.includes(sessionID) ? `in this ${scope}` : "in another session"
+    scope === "project" || sessionID === root ? `in this ${scope}` : "in another session"
   const list = async () =>
     (await api.grants()).map((grant) => ({
       value: grant.id,
@@ -225,4 +225,14 @@ export async function pickGrant({ tui, theme, api, notify, session, state }: She
       },
     },
   })
+}
+
+/** Returns the id of the root session. Returns undefined if no session is open. */
+async function rootOf(
+  api: Pick<TackleApi, "sessions">,
+  { id, parentID }: { id?: string; parentID?: string },
+): Promise<string | undefined> {
+  if (parentID === undefined) return id
+  const parent = await (await api.sessions.get(parentID))?.info()
+  return rootOf(api, { id: parentID, parentID: parent?.parentID })
 }

@@ -138,10 +138,16 @@ test("the list of grants says in which sessions each grant applies", async () =>
     grant("c *", "session", "ses_2"),
   ]
   const tui = { terminal: { rows: 30 }, requestRender() {}, showOverlay }
-  void pickGrant({ tui, theme, api: { grants }, session: { id: "ses_1" } } as unknown as Shell)
-  await new Promise(setImmediate)
-  const text = shown ? rendered(shown) : ""
-  expect(text).toMatch(
-    /a \* {2}in this project, .*\n.*b \* {2}in this session, .*\n.*c \* {2}in another session, /,
-  )
+  const parents: Record<string, string> = { ses_4: "ses_3", ses_3: "ses_1" }
+  const get = async (id: string) => ({ info: async () => ({ parentID: parents[id] }) })
+  const api = { grants, sessions: { get } }
+  // The grants of a subagent's subagent apply to all sessions up to the root.
+  for (const id of ["ses_1", "ses_4"]) {
+    const state = { session: { parentID: parents[id] } }
+    void pickGrant({ tui, theme, api, session: { id }, state } as unknown as Shell)
+    await new Promise(setImmediate)
+    expect(shown ? rendered(shown) : "", id).toMatch(
+      /a \* {2}in this project, .*\n.*b \* {2}in this session, .*\n.*c \* {2}in another session, /,
+    )
+  }
 })
