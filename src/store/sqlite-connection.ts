@@ -84,7 +84,11 @@ export function openReadOnlyConnection(
   const database = guarded(path, () => new sqlite.DatabaseSync(location, { timeout: busyMs, readOnly: true }))
   try {
     return guarded(path, () => {
-      const { version } = readKnownVersion(path, database, busyMs)
+      const { version, kind } = readKnownVersion(path, database, busyMs)
+      if (kind === "empty")
+        throw new StoreError(
+          `The read-only database ${path} is empty. Make the file and its directory writable, or set TACKLE_DATA_DIR to another directory.`,
+        )
       if (version < migrations.length)
         throw new StoreError(
           `The read-only database ${path} cannot be used, because it was written by an older version of Tackle. ` +

@@ -219,6 +219,11 @@ describe("an unusable file stays unchanged", () => {
     expect(await failure(openReadOnlySqliteStore(path))).toMatch(/older version.*Copy its directory/)
   })
 
+  test("an empty database that is read-only", async () => {
+    writeFileSync(path, "")
+    expect(await failure(openReadOnlySqliteStore(path))).toMatch(/is empty\. Make .* writable/)
+  })
+
   test("a directory instead of a file", async () => {
     mkdirSync(path)
     expect(await failure(openSqliteStore(path))).toContain(path)
