@@ -15,7 +15,7 @@ export interface FileRules {
   examples: RuleExample[]
 }
 
-/** A problem in the rules of a file. `isAction` is true if an invalid action was read as `ask`. */
+/** A problem in the rules of a file. `isAction` is true if an invalid or misspelled action was read as `ask`. */
 export interface RuleProblem extends Problem {
   isAction?: true
 }
@@ -112,15 +112,19 @@ export function readRules(
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
 
-/** Reads the action of a pattern, which may be an object with examples. */
+/**
+ * Reads the action of a pattern, which may be an object with examples. If the key of the action is misspelled, the
+ * action is `ask`.
+ */
 function readPattern(
   node: ConfigNode,
   position: Position,
   path: string,
-  problems: Problem[],
+  problems: RuleProblem[],
 ): { action: ConfigNode; examples: Omit<RuleExample, "permission">[] } {
   if (node.kind !== "object") return { action: node, examples: [] }
-  let action: ConfigNode = { kind: "scalar", position, value: null }
+  let action: ConfigNode | undefined
+  let misspelled: RuleProblem | undefined
   const examples: Omit<RuleExample, "permission">[] = []
   for (const { key, position: at, value } of node.entries) {
     if (key === "action") action = value
@@ -128,11 +132,14 @@ function readPattern(
     else {
       const [near] = nearNames(key, ["action", "examples"], 2)
       const hint = near ? `Did you mean "${near}"?` : "Known keys: action, examples."
-      problems.push({ position: at, text: `unknown key "${path}.${key}". ${hint}` })
-      if (near === "action") action = value
+      const problem: RuleProblem = { position: at, text: `unknown key "${path}.${key}". ${hint}` }
+      problems.push(problem)
+      if (near === "action") misspelled ??= problem
     }
   }
-  return { action, examples }
+  if (!action && misspelled) misspelled.isAction = true
+  const orElse = { kind: "scalar", position, value: misspelled ? "ask" : null } as const
+  return { action: action ?? orElse, examples }
 }
 
 function readExamples(

@@ -205,6 +205,21 @@ describe("OpenCode's files", () => {
     expect(brief(permission.project)).toEqual(["bash * ask"])
   })
 
+  test("asks if the key of an action is misspelled", async () => {
+    const file = place.write(
+      "project/opencode.json",
+      `{ "permission": { "bash": {
+  "rm *": { "acton": "allow" },
+  "ls *": { "acton": "allow", "action": "deny" } } } }`,
+    )
+    const { warnings, permission } = await place.load()
+    expect(warnings).toEqual([
+      `${file}:2:13: unknown key "permission.bash.rm *.acton". Did you mean "action"? The action is treated as "ask".`,
+      `${file}:3:13: unknown key "permission.bash.ls *.acton". Did you mean "action"? The value is ignored.`,
+    ])
+    expect(brief(permission.project)).toEqual(["bash rm * ask", "bash ls * deny"])
+  })
+
   test("keeps the action of a rule whose examples are invalid", async () => {
     const file = place.write(
       "project/opencode.json",
