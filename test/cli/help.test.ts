@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { Command } from "commander"
 import { describe, expect, test } from "vitest"
@@ -99,15 +99,21 @@ describe("the help of every command", async () => {
       expect(offers(command), command).toBe(false)
   })
 
-  test("lists commands that docs/command-line.md documents, and flags that a page documents", () => {
+  test("lists commands of docs/command-line.md, and flags of this page or a page that it links", () => {
     const docs = resolve(import.meta.dirname, "../../docs")
     const page = readFileSync(join(docs, "command-line.md"), "utf8")
-    const pages = readdirSync(docs).filter((name) => name.endsWith(".md"))
-    const all = pages.map((name) => readFileSync(join(docs, name), "utf8")).join("\n")
-    const undocumented = [...helps].flatMap(([command, help]) => [
-      ...(listed(help, "Commands").length === 0 && !page.includes(`\`tackle ${command}`) ? [command] : []),
-      ...listed(help, "Options").filter((flag) => !all.includes(`\`${flag}`)),
-    ])
+    const rows = page.split("\n").filter((line) => line.startsWith("| `tackle"))
+    const undocumented = [...helps].flatMap(([command, help]) => {
+      const name = ["tackle", command].join(" ").trim()
+      const row = rows.find((line) => new RegExp(`^\\| \`${name}(?:\`| [<[])`).test(line))
+      if (!row) return listed(help, "Commands").length === 0 ? [name] : []
+      const linked = [...row.matchAll(/\]\(([\w-]+\.md)/g)].map(([, file = ""]) => file)
+      const texts = [page, ...linked.map((file) => readFileSync(join(docs, file), "utf8"))]
+      const isMissing = (flag: string) => !texts.some((text) => new RegExp(`\`${flag}(?![a-z-])`).test(text))
+      return listed(help, "Options")
+        .filter(isMissing)
+        .map((flag) => `${name} ${flag}`)
+    })
     expect(undocumented).toEqual([])
   })
 })
