@@ -276,15 +276,29 @@ function readIfFile(path: string): string | undefined {
  * address.
  */
 export function networkOf(policy: Policy): Network {
+  if (!allowsSomeHost(policy)) return "closed"
   const rules = allRules(policy).filter((rule) => concerns(rule, "network"))
   const allows = (host: string) => judge(policy, "network", [host], namedRules("network")).action === "allow"
-  if (!rules.some((rule) => rule.permission === "network" && rule.action === "allow")) return "closed"
   const isWhole = rules.every((rule) => rule.action === "allow" || rule.pattern === "*")
   if (isWhole && allows(wildcardProbe)) return "open"
-  const allowsPrivate = (host: string) =>
-    judge(policy, "private_network", [host], namedRules("private_network")).action === "allow" ||
-    (isIP(host) !== 0 && judge(policy, "network", [host], namedRules("network")).rule?.pattern === host)
-  return { key: JSON.stringify(networkRules(policy)), allows, allowsPrivate }
+  return {
+    ...{ key: JSON.stringify(networkRules(policy)), allows },
+    allowsPrivate: (host) => allowsPrivate(policy, host),
+  }
+}
+
+/** Returns true if a `network` rule of the policy, and of each policy that bounds it, allows hosts. */
+function allowsSomeHost({ bound, ...own }: Policy): boolean {
+  const isAllow = (rule: Rule) => rule.permission === "network" && rule.action === "allow"
+  return allRules(own).some(isAllow) && (bound === undefined || allowsSomeHost(bound))
+}
+
+/** Returns true if the policy, and each policy that bounds it, allows the host although its address is private. */
+function allowsPrivate({ bound, ...own }: Policy, host: string): boolean {
+  const verdict = (permission: string) => judge(own, permission, [host], namedRules(permission))
+  const isNamed = isIP(host) !== 0 && verdict("network").rule?.pattern === host
+  const isAllowed = isNamed || verdict("private_network").action === "allow"
+  return isAllowed && (bound === undefined || allowsPrivate(bound, host))
 }
 
 /** Returns the policy with only the rules that decide on hosts. */

@@ -283,6 +283,21 @@ describe("rules", () => {
     const [one, other] = [bound("a.test"), bound("b.test")]
     expect(typeof one === "object" && typeof other === "object" && one.key !== other.key).toBe(true)
   })
+
+  test("allows a subagent no network without a rule of its own, and no private address that its parent cannot reach", () => {
+    const policy = (permission: PermissionConfig) => ({
+      layers: [{ name: "user" as const, rules: rulesFromObject(permission) }],
+    })
+    const parent = policy({ network: { "*": "allow" } })
+    expect(networkOf({ ...policy({}), bound: parent })).toBe("closed")
+    expect(networkOf({ ...parent, bound: policy({}) })).toBe("closed")
+    const named = policy({ network: { "10.0.0.5": "allow" } })
+    const reached = [undefined, parent, named].map((bound) => {
+      const network = networkOf({ ...named, bound })
+      return typeof network === "object" && network.allowsPrivate?.("10.0.0.5")
+    })
+    expect(reached).toEqual([true, false, true])
+  })
 })
 
 describe("a command that runs only git", () => {
