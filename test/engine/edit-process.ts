@@ -19,7 +19,7 @@ for (let index = 0; index < Number(count); ) {
       : { patchText: `*** Begin Patch\n*** Update File: list.txt\n@@\n-${from}\n+${to}\n*** End Patch` }
   const { state } = await tackle.callTool({ tool, input: JSON.stringify(input) })
   if (state.status === "completed") index += 1
-  else if (!/changed (?:since|while)/.test(state.error)) throw new Error(state.error)
+  else if (!/changed (?:since|while|after)/.test(state.error)) throw new Error(state.error)
   else failed += 1
 }
 await tackle.close()
