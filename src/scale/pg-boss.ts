@@ -210,6 +210,9 @@ function createWorker({
   replace(job: NewJob): Promise<void>
 }) {
   const active = new Map<string, { controller: AbortController; done: Promise<void> }>()
+  /** Jobs that a transaction of a handler marks as ended. */
+  const ending = new Set<string>()
+  let beating: Promise<unknown> | undefined
   /** Handled jobs that the next statement marks as ended in the database. */
   let handled: { ids: string[]; done: Promise<void> } | undefined
   let lastEnd = Promise.resolve()
@@ -287,7 +290,11 @@ function createWorker({
     let again: Again | undefined
     try {
       const endIn = async (query?: TransactionQuery) => {
-        if (query) await boss.complete(queue, [id], null, { db: dbOf(query) })
+        if (!query) return
+        // Otherwise, the transaction and the heartbeat could wait for each other's jobs.
+        ending.add(id)
+        await beating?.catch(() => {})
+        await boss.complete(queue, [id], null, { db: dbOf(query) })
       }
       again = await handle({ key, reason, since, signal, endIn })
     } catch (error) {
@@ -302,6 +309,7 @@ function createWorker({
       onProblem(`the job for session ${key} could not be put back`, error)
     }
     active.delete(id)
+    ending.delete(id)
     wake()
   }
 
@@ -328,8 +336,14 @@ function createWorker({
   }
 
   async function beat(): Promise<void> {
+    const ids = [...active.keys()].filter((id) => !ending.has(id))
     try {
-      if (active.size > 0) await boss.touch(queue, [...active.keys()])
+      if (ids.length > 0 && !beating) {
+        beating = boss.touch(queue, ids).finally(() => {
+          beating = undefined
+        })
+        await beating
+      }
       await replaceLost()
     } catch (error) {
       if (!isTransient(error)) onProblem("the state of active jobs could not be updated", error)

@@ -132,8 +132,7 @@ export async function startWorker({
     const stop = new AbortController()
     running.set(sessionID, { stop, done })
     try {
-      const found = early?.session ?? (await store.session(sessionID))
-      return found && (await runJob(job, found, stop))
+      return await runJob(job, early?.session, stop)
     } finally {
       running.delete(sessionID)
       resolve()
@@ -143,10 +142,12 @@ export async function startWorker({
 
   async function runJob(
     { key: sessionID, reason, since = Date.now(), signal, endIn }: Job,
-    found: Session,
+    known: Session | undefined,
     stop: AbortController,
   ): Promise<Again | undefined> {
     try {
+      const found = known ?? (await store.session(sessionID))
+      if (!found) return undefined
       const session = await openHere(found, { since, signal: AbortSignal.any([signal, stop.signal]) })
       if (!session) return { reason, afterMs: elsewhereMs, since }
       const outcome = await engines.use(session.directory, ({ sessions }) =>

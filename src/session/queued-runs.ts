@@ -187,7 +187,7 @@ export function createQueuedRuns(
         else if (await isDispatched())
           await waitForLease({ store, sessionID, seesWrites: true }, isTaken, signal)
         // Checks again, because a worker may have leased the session between the two checks.
-        else if (!(lock.released ?? running) && !(await isUsedElsewhere()) && !(await isDispatched()))
+        else if (!(await isUsedElsewhere()) && !(await isDispatched()) && !(lock.released ?? running))
           return last
       }
     },

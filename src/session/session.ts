@@ -183,6 +183,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       }
       // The next prompt continues from the stored state and closes open calls.
       conversation.forget()
+      passOnIfUnreachable(error)
       const reason = isPassedOn ? new AbortedError() : error
       ending = concludeBroken({ bus, sessionID, workMs }, reason)
     }

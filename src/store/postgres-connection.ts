@@ -354,7 +354,7 @@ const meanings: [RegExp, string][] = [
     /^42501/,
     "denies access to its tables. Grant the role the rights that docs/scale.md lists, or migrate with the owner's role.",
   ],
-  [/^57P0/, "is starting or stopping. Try again in a moment."],
+  [/^57P0[123]/, "is starting or stopping. Try again in a moment."],
   [/^53300/, "has no free connection. Increase max_connections, or use a connection pool."],
   [/^53/, "has no free disk space or memory. Free some, then try again."],
   [/^25006/, "is read-only, for example because it is a standby. Use the primary server."],

@@ -165,16 +165,22 @@ export function createPostgresLeases(
     const epochs = [...held.keys()]
     const sent = performance.now()
     try {
+      // Skips leases that a write is ending, because that write can wait for other leases.
       const rows = await query(
-        `UPDATE ${schema}.leases SET expires_at = clock_timestamp() + $2::interval
-         WHERE epoch = ANY ($1::bigint[]) RETURNING epoch`,
+        `WITH free AS (
+           SELECT session_id FROM ${schema}.leases WHERE epoch = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED),
+         renewed AS (
+           UPDATE ${schema}.leases l SET expires_at = clock_timestamp() + $2::interval
+           FROM free WHERE l.session_id = free.session_id RETURNING l.epoch)
+         SELECT l.epoch, r.epoch IS NOT NULL AS renewed
+         FROM ${schema}.leases l LEFT JOIN renewed r ON r.epoch = l.epoch WHERE l.epoch = ANY ($1::bigint[])`,
         [epochs, ttl],
       )
-      const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
+      const present = new Map(rows.map(({ epoch, renewed }) => [Number(epoch), renewed === true]))
       for (const epoch of epochs) {
         const entry = held.get(epoch)
-        if (entry) entry.renewed = sent
-        if (!renewed.has(epoch)) drop(epoch)?.abort()
+        if (entry && present.get(epoch)) entry.renewed = sent
+        if (!present.has(epoch)) drop(epoch)?.abort()
       }
     } catch {
       // If a lease is lost in the meantime, the run ends at its next write.

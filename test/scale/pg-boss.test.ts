@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { createInterface } from "node:readline"
 import pg from "pg"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import type { Dispatcher } from "../../src/scale/dispatcher.ts"
+import type { Dispatcher, Job } from "../../src/scale/dispatcher.ts"
 import { openPgBossDispatcher } from "../../src/scale/pg-boss.ts"
 import { StoreError } from "../../src/store/store.ts"
 import { errorMessage } from "../../src/util/errors.ts"
@@ -29,10 +29,10 @@ describePostgres("pg-boss", () => {
     return {
       schema,
       problems,
-      async open({ connections = 2 } = {}) {
+      async open() {
         const dispatcher = await openPgBossDispatcher(server.url(), {
           schema,
-          connections,
+          connections: 2,
           pollMs: 100,
           onProblem,
         })
@@ -140,13 +140,50 @@ describePostgres("pg-boss", () => {
     await queue.close()
   })
 
+  test("lets a transaction end several jobs while the worker sends heartbeats", async () => {
+    const queue = await place()
+    const dispatcher = await queue.open()
+    const jobs = new Map<string, Job>()
+    const { promise: done, resolve: end } = Promise.withResolvers<void>()
+    await dispatcher.work({
+      concurrency: 2,
+      async handle(job) {
+        jobs.set(job.key, job)
+        await done
+        return undefined
+      },
+    })
+    for (const key of ["a", "b"]) await dispatcher.enqueue({ key, id: "1", reason: "input" })
+    await expect.poll(() => jobs.size).toBe(2)
+    const client = new pg.Client(server.url())
+    await client.connect()
+    const query = async (text: string, values?: readonly unknown[]) =>
+      (await client.query(text, values && [...values])).rows
+    const deadlocks = async () =>
+      Number((await query("SELECT sum(deadlocks) AS count FROM pg_stat_database"))[0].count)
+    const before = await deadlocks()
+    await query("BEGIN")
+    await jobs.get("b")?.endIn?.(query)
+    // Longer than the interval of heartbeats.
+    await new Promise((resolve) => setTimeout(resolve, 1_300))
+    await jobs.get("a")?.endIn?.(query)
+    await query("COMMIT")
+    end()
+    // PostgreSQL detects a deadlock after a second, and counts it a second later.
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    expect(await deadlocks()).toBe(before)
+    expect(queue.problems).toEqual([])
+    await client.end()
+    await queue.close()
+  }, 20_000)
+
   test("continues when a connection is lost while the pool passes it to the next statement", async () => {
     const queue = await place()
-    const dispatcher = await queue.open({ connections: 1 })
+    const dispatcher = await queue.open()
     const client = new pg.Client(server.url())
     await client.connect()
     await client.query(`BEGIN; LOCK TABLE ${queue.schema}.job`)
-    const stats = dispatcher.stats()
+    const stats = Promise.all([dispatcher.stats(), dispatcher.stats()])
     const enqueued = dispatcher.enqueue({ key: "a", id: "1", reason: "input" })
     await new Promise((resolve) => setTimeout(resolve, 50))
     void client.query("COMMIT")
@@ -156,7 +193,7 @@ describePostgres("pg-boss", () => {
     server.executeSync(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tackle-jobs'",
     )
-    expect(await stats).toEqual({ waiting: 0, active: 0 })
+    expect(await stats).toContainEqual({ waiting: 0, active: 0 })
     await enqueued
     expect(await dispatcher.stats()).toEqual({ waiting: 1, active: 0 })
     await client.end()

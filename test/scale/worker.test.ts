@@ -134,6 +134,31 @@ test("a worker passes on a run that it cannot continue because the database cann
   expect(problems).toEqual([])
 })
 
+test("a worker tries again if it cannot read or lease a session", async () => {
+  let failures: ("session" | "lease")[] = []
+  const { prompt, answers } = await startScripted((memory) => {
+    const failing = (name: "session" | "lease") => {
+      if (failures[0] !== name) return
+      failures = failures.slice(1)
+      throw new StoreUnreachableError("The server does not answer.", undefined)
+    }
+    return {
+      async session(id) {
+        failing("session")
+        return memory.session(id)
+      },
+      async lease(...given) {
+        failing("lease")
+        return memory.lease(...given)
+      },
+    }
+  })
+  failures = ["session", "lease"]
+  await prompt("go")
+  await expect.poll(answers, { timeout: 5_000 }).toBe(1)
+  expect(failures).toEqual([])
+})
+
 test("a worker waits for its own run of a session before it starts the next one", async () => {
   let isReplaced = false
   const place = await startScripted(

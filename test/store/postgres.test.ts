@@ -4,7 +4,7 @@ import type { Input } from "../../src/schema/input.ts"
 import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres.ts"
 import { openPostgresConnection } from "../../src/store/postgres-connection.ts"
 import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
-import { type Store, StoreError, type TransactionQuery } from "../../src/store/store.ts"
+import { type Lease, type Store, StoreError, type TransactionQuery } from "../../src/store/store.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
 import { testControl } from "../suites/control.ts"
 import { type LeasePlace, testLeases } from "../suites/leases.ts"
@@ -608,6 +608,29 @@ describePostgres("PostgreSQL", () => {
     await query
     expect(await transaction).toEqual([{ one: 1 }])
     await connection.close()
+  })
+
+  test("renews the other leases while a write locks one of them", async () => {
+    const schema = await newSchema()
+    const store = await open(schema, { leaseMs: 900 })
+    const holder = { id: "eng_a", pid: process.pid, host: "here" }
+    const leases: Lease[] = []
+    for (const id of ["ses_a", "ses_b"]) {
+      await store.commit([{ kind: "session", session: aSession(id) }])
+      const taken = await store.lease(id, holder)
+      if (taken.isHeld) leases.push(taken.lease)
+    }
+    const client = new pg.Client(server.url())
+    await client.connect()
+    await client.query(`BEGIN; SELECT FROM ${schema}.leases WHERE session_id = 'ses_a' FOR UPDATE`)
+    await new Promise((resolve) => setTimeout(resolve, 1_300))
+    expect(await store.holder("ses_b")).toEqual(holder)
+    expect(leases.map(({ isCurrent }) => isCurrent?.())).toEqual([false, true])
+    await client.query("COMMIT")
+    await expect.poll(() => leases[0]?.isCurrent?.()).toBe(true)
+    expect(leases.map(({ lost }) => lost?.aborted)).toEqual([false, false])
+    await client.end()
+    await store.close()
   })
 
   test("renews leases, and fires the signal of a lost one", async () => {
