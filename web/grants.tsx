@@ -15,7 +15,7 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
   grep: ["Search for", "Search for any text"],
   list: ["List", "List any directory"],
   network: ["Connect to", "Connect to any server"],
-  private_network: ["Connect to this machine or its network at", "Connect to any address of this network"],
+  private_network: ["Connect to the private address", "Connect to any private address"],
   read: ["Read", "Read any file"],
   sandbox_escape: ["Run without the sandbox", "Run any command without the sandbox"],
   skill: ["Load the skill", "Load any skill"],

@@ -9,7 +9,7 @@ export function shownName(name: string): string {
   return shown.length > maxLength ? `${shown.slice(0, maxLength - 1)}…` : shown
 }
 
-/** Formats a name like {@link shownName} but without a length limit, for example a path that must be complete. */
+/** Formats a name like {@link shownName}, but without a length limit. For names that must be complete, such as paths. */
 export function wholeName(name: string): string {
   return showInvisible(name).replaceAll("\n", "<U+000A>")
 }

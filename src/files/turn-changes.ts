@@ -168,7 +168,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     if (!before.limited && appeared.length > 0)
       describe(
         texts,
-        `${firstOf(appeared)} appeared during the command but ${appeared.length === 1 ? "is not a new file" : "are not new files"}`,
+        `the earlier state of ${firstOf(appeared)} is unknown, because ${appeared.length === 1 ? "the file was" : "these files were"} ignored or not scanned before`,
       )
     return changes.length > 0
   }

@@ -51,7 +51,7 @@ const unsafeVariables: readonly UnsafeVariables[] = [
   },
   {
     names: /GIT_.*|SVN_.*|HG(?:RCPATH|MERGE)?|SSH_SK_.*|CVS_RSH|RSYNC_RSH/,
-    why: "makes version control tools start other programs",
+    why: "makes git, ssh, rsync and similar tools start other programs",
   },
   {
     names: /.*(?:EDITOR|PAGER|BROWSER|ASKPASS)|VISUAL|LESS.*|MAN(?:OPT|ROFFOPT)/,

@@ -21,7 +21,10 @@ export interface PostgresReader {
   sequence(sessionID: string): Promise<number>
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   pendingInputs(sessionID: string): Promise<Input[]>
-  /** Returns the inputs of a session, with the number of its last change. */
+  /**
+   * Returns the pending inputs of a session, the input with the id `named`, the holder of the lease, and the number of
+   * the session's last change.
+   */
   currentInputs(sessionID: string, named: string | undefined): Promise<CurrentInputs & { seq: number }>
   sessionsWithInputs(): Promise<string[]>
 }

@@ -29,7 +29,7 @@ export function describeTools(options: {
     dialect.write(first.name, exampleInput(first)),
     [
       "Use exactly this format. You can make several calls in one answer.",
-      "Calls inside other code fences or quotes are not executed.",
+      "Calls inside quotes, or inside code fences that are not part of this format, are not executed.",
       "End your answer after the calls. The next message contains each result in <tool_response>. Never write <tool_response> yourself.",
       "If you do not need a tool, answer without a call.",
       ...requirements(choice),

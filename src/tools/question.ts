@@ -10,7 +10,7 @@ const parameters = z.lazy(() =>
       .array(Question)
       .min(1)
       .max(10)
-      .describe("Questions, asked one after the other and answered together"),
+      .describe("The user sees one question at a time; the result contains all answers"),
   }),
 )
 

@@ -82,7 +82,7 @@ export type RewindTarget = "both" | "conversation" | "files"
 export interface RewindResult {
   /** The session to continue. Differs from the original session if the conversation was rewound. */
   session: SessionApi
-  /** The files that were restored, if any. */
+  /** The result of the undo. Undefined if only the conversation was rewound, or if no turn had changed files. */
   undone: UndoResult | undefined
 }
 

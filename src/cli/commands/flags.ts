@@ -34,7 +34,7 @@ export function databaseFlag(): Option {
 export function tokenFileFlag(): Option {
   return new Option(
     "--token-file <path>",
-    "token file of the server (default: $TACKLE_SERVER_TOKEN, or server-token in the data directory)",
+    "token file of the server (default: the token in $TACKLE_SERVER_TOKEN, or server-token in the data directory)",
   )
 }
 

@@ -19,7 +19,10 @@ import { createView, type Foreground, type ForegroundFlags, startTimeLimit } fro
 
 /** Flags of a command that uses a server. */
 export interface RemoteFlags {
-  /** Path of the server's token file. Default: `$TACKLE_SERVER_TOKEN`, or the token file in the data directory. */
+  /**
+   * Path of the server's token file. If absent, `$TACKLE_SERVER_TOKEN` contains the token, or the file `server-token` in
+   * the data directory does.
+   */
   tokenFile?: string
 }
 

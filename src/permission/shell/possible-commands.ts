@@ -50,7 +50,10 @@ export function codeForms(text: string): string[] | undefined {
 /** Maximum length of code that is searched, in characters. */
 const maxCodeLength = 32_768
 
-/** Returns the text, and also its decoded form (`%20`, base64) if it contains a `data:` URL. */
+/**
+ * Returns the text. If it contains a `data:` URL, also returns the text with decoded percent escapes, and the decoded
+ * base64 data.
+ */
 export function decodings(text: string): string[] {
   if (!/data:/i.test(text)) return [text]
   const plain = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) =>

@@ -74,7 +74,7 @@ export function chatRoutes(context: ServerContext) {
   return routes
 }
 
-/** Sends the user's text, or the approvals. Returns the chunks of the assistant's message. */
+/** Sends the user's text, or the answers to permission requests. Returns the chunks of the assistant's message. */
 async function openChat(
   { tackle, handle, waiting, reply, follow }: MappedSession,
   turn: ChatTurn,
