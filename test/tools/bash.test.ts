@@ -103,6 +103,12 @@ describe("the output for the model", () => {
     expect(result.output).toMatch(/^x\n\[exit code 0 · \d\.\d s\]$/)
   })
 
+  test("waits longer for helpers of a shell that ran longer", async () => {
+    const shell = { shell: "/bin/bash" }
+    const result = await bash({ command: "sleep 0.3; echo x > >(sleep 0.2; cat)" }, shell)
+    expect(result.output).toMatch(/^x\n\[exit code 0 · \d\.\d s\]$/)
+  })
+
   test("passes a command with many lines and quotes to the shell unchanged", async () => {
     const result = await bash({ command: "cat <<'EOF'\n$HOME \"quoted\" 'single'\nEOF\n" })
     expect(result.output).toMatch(/^\$HOME "quoted" 'single'\n\[/)
@@ -279,7 +285,7 @@ describe("progress", () => {
   test("throttles reports and makes none after the end", async () => {
     const result = await bash({
       command:
-        "for i in $(seq 300); do echo $i; sleep 0.001; done; sleep 0.15; (sleep 0.08; echo late; sleep 30) &",
+        "for i in $(seq 300); do echo $i; sleep 0.001; done; sleep 0.15; (sleep 1; echo late; sleep 30) &",
     })
     const reports = ctx.reported.length
     // The first, the last, and ten per second between.

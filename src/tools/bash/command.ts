@@ -79,10 +79,12 @@ interface WaitLimits {
 }
 
 /**
- * Time in milliseconds for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`.
- * The time is short, because every command with a background process (`server &`) waits the full time.
+ * Least and most time in milliseconds for remaining processes to end or to write their last output, such as `tee` in
+ * `> >(tee log)`. Between them, the time is twice the run time of the shell, because a slow machine delays the
+ * remaining processes too. The time is short, because every command with a background process (`server &`) waits the
+ * full time.
  */
-const drainMs = 50
+const drainMs = { least: 50, most: 500 }
 const pollMs = 5
 
 /**
@@ -90,9 +92,13 @@ const pollMs = 5
  * or abort. After `handOverMs`, stops waiting and leaves the process running.
  */
 export async function supervise(process: RunningProcess, limits: WaitLimits): Promise<Ending> {
+  const start = performance.now()
   const first = await firstOf(process, limits)
   if (first === "handed-over") return { cause: first }
-  if (typeof first === "object") return { cause: "exit", exit: first, continues: await stillRunning(process) }
+  if (typeof first === "object") {
+    const waitMs = Math.min(Math.max(2 * (performance.now() - start), drainMs.least), drainMs.most)
+    return { cause: "exit", exit: first, continues: await stillRunning(process, waitMs) }
+  }
   await process.kill()
   return { cause: first }
 }
@@ -116,9 +122,9 @@ async function firstOf(
   }
 }
 
-async function stillRunning(process: RunningProcess): Promise<boolean> {
-  const deadline = performance.now() + drainMs
-  await within(process.closed, drainMs)
+async function stillRunning(process: RunningProcess, waitMs: number): Promise<boolean> {
+  const deadline = performance.now() + waitMs
+  await within(process.closed, waitMs)
   // A process that has just closed its output may take a moment to exit.
   while (process.running() && performance.now() < deadline) await delay(pollMs)
   return process.running()
