@@ -56,6 +56,12 @@ async function startScripted(changed: (store: Store) => Partial<Store>, concurre
       ])
       await dispatcher.enqueue({ key: session.id, id, reason: "input" })
     },
+    /** Stores a prompt without an answer, as after the end of a process. */
+    async leaveUnanswered() {
+      const [first] = await session.messages()
+      if (first?.message.role !== "user") throw new Error("The first message is not a prompt.")
+      await store.commit([{ kind: "message", message: { ...first.message, id: newId("msg") } }])
+    },
     answers: async () => JSON.stringify(await session.messages()).split('"text":"done"').length - 1,
   }
 }
@@ -107,7 +113,7 @@ test("a worker passes on a run that it cannot continue because the database cann
   let abandoned: AbandonedSession[] = []
   let isDown = false
   const passedOn: (boolean | undefined)[] = []
-  const { prompt, answers, problems, session, store } = await startScripted((memory) => ({
+  const { prompt, answers, problems, session, leaveUnanswered } = await startScripted((memory) => ({
     abandoned: async () => abandoned,
     async lease(...given) {
       isDown = abandoned.length > 0 && passedOn.length === 0
@@ -125,9 +131,7 @@ test("a worker passes on a run that it cannot continue because the database cann
   }))
   await prompt("go")
   await expect.poll(answers).toBe(1)
-  const [first] = await session.messages()
-  if (first?.message.role !== "user") throw new Error("There is no prompt.")
-  await store.commit([{ kind: "message", message: { ...first.message, id: newId("msg") } }])
+  await leaveUnanswered()
   abandoned = [{ sessionID: session.id, epoch: 1, expired: 1 }]
   await expect.poll(() => passedOn[0]).toBe(true)
   await expect.poll(answers).toBe(2)
@@ -185,21 +189,18 @@ test("a worker waits for its own run of a session before it starts the next one"
 
 test("a worker continues a session each time that its lease expires, also if the lease was renewed", async () => {
   let abandoned: AbandonedSession[] = []
-  const { prompt, answers, session, store } = await startScripted(() => ({
+  const { prompt, answers, session, leaveUnanswered } = await startScripted(() => ({
     abandoned: async () => abandoned,
   }))
   await prompt("go")
   await expect.poll(answers).toBe(1)
-  /** Stores a prompt without an answer, as after the end of a process, and reports the lease as expired. */
-  const leaveUnanswered = async (expired: number) => {
-    const [first] = await session.messages()
-    if (first?.message.role !== "user") throw new Error("There is no prompt.")
-    await store.commit([{ kind: "message", message: { ...first.message, id: newId("msg") } }])
+  const expire = async (expired: number) => {
+    await leaveUnanswered()
     abandoned = [{ sessionID: session.id, epoch: 1, expired }]
   }
-  await leaveUnanswered(1)
+  await expire(1)
   await expect.poll(answers).toBe(2)
-  await leaveUnanswered(2)
+  await expire(2)
   await expect.poll(answers).toBe(3)
 })
 
