@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import type { PostgresConnection, Query, Row } from "./postgres-connection.ts"
 import {
@@ -110,7 +109,6 @@ interface Waiting {
 interface Group {
   writes: Waiting[]
   rowCount: number
-  sessions: Set<string>
 }
 
 /** A change as column values. The kind determines the meaning of `place`, `time` and `state`. */
@@ -128,12 +126,6 @@ interface EncodedChange {
 
 /** Number of changes above which no further write joins a transaction. Limits the size of a statement. */
 const maxShared = 500
-
-/**
- * Minimum time in milliseconds between the starts of two transactions while several sessions write, so that more writes
- * share a transaction.
- */
-const sharedMs = 15
 
 /**
  * See `Store.noteMs`. Longer than most calls need to prepare, so that the start of a call is stored together with the
@@ -155,8 +147,6 @@ export function createPostgresWriter(
   let tail: Promise<void> = Promise.resolve()
   /** Resolves when the writes of a session so far are done. Never rejects. */
   const tails = new Map<string, Promise<void>>()
-  /** The start of the last transaction, and the sessions that it changed. */
-  let last = { start: 0, sessions: new Set<string>() }
   /** Contents that wait for the next write. */
   let noted: StoredContent[] = []
   let noting: NodeJS.Timeout | undefined
@@ -298,12 +288,10 @@ export function createPostgresWriter(
 
   function add(rows: readonly EncodedChange[], options: WriteOptions): Promise<Written> {
     if (!group || group.rowCount > maxShared) {
-      const own: Group = { writes: [], rowCount: 0, sessions: new Set() }
+      const own: Group = { writes: [], rowCount: 0 }
       group = own
       void enqueue(async () => {
-        await pause(own)
         if (group === own) group = undefined
-        last = { start: performance.now(), sessions: own.sessions }
         await commitShared(own.writes)
       })
     }
@@ -311,17 +299,9 @@ export function createPostgresWriter(
     group.writes.push({ rows, options, resolve, reject })
     group.rowCount += rows.length
     const leased = [options.ends, options.takes].flatMap((each) => each?.sessionID ?? [])
-    for (const sessionID of new Set([...rows.flatMap(({ owner }) => owner ?? []), ...leased])) {
-      group.sessions.add(sessionID)
+    for (const sessionID of new Set([...rows.flatMap(({ owner }) => owner ?? []), ...leased]))
       follow(sessionID, promise)
-    }
     return promise
-  }
-
-  /** Waits for writes of other sessions, if several sessions write. */
-  async function pause({ sessions }: Group): Promise<void> {
-    const waitMs = last.start + sharedMs - performance.now()
-    if (waitMs > 0 && new Set([...last.sessions, ...sessions]).size > 1) await delay(waitMs)
   }
 
   /** Makes later reads of the session wait for `work`. */
