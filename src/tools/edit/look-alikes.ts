@@ -109,8 +109,13 @@ function inFileForms(
     const isOther = use !== undefined && form !== character && !uses.has(use)
     if (form !== undefined && more.length === 0 && !isOther) return form
     // An ellipsis elsewhere in the file does not show how a spread is written, because a spread always has three dots.
-    if (form === undefined && use !== "spread" && isUsed(character)) return character
-    if (form !== undefined || !misused.has(kindOf(character))) isKnown = false
+    const isMisused = misused.has(kindOf(character))
+    if (form === undefined && use !== "spread" && isUsed(character)) {
+      // The model confuses characters of this kind, but the file has this one elsewhere.
+      if (isMisused) isKnown = false
+      return character
+    }
+    if (form !== undefined || !isMisused) isKnown = false
     return plainForm(character)
   })
   return isKnown ? written : undefined

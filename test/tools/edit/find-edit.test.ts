@@ -350,6 +350,12 @@ describe("look-alikes", () => {
     expect(edit(file, old, `${old}\nf(…rest)`)).toMatchObject({ unclear: "look-alikes" })
   })
 
+  test("rejects a new look-alike of a confused kind that the file has elsewhere", () => {
+    const file = '// the ‘other’ form\nsay("it\'s")\n'
+    const old = "say(“it’s”)"
+    expect(edit(file, old, `${old}\nsay(‘more”)`)).toMatchObject({ unclear: "look-alikes" })
+  })
+
   test("does not match half of an ellipsis", () => {
     expect(edit("a…b\n", "a..", "x")).toMatchObject({ kind: "missing" })
   })
