@@ -92,10 +92,13 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
  */
 const checkMs = 1_000
 
+/** The same interval if every expected change is a write, and is therefore reported. */
+const seenCheckMs = 10_000
+
 /**
  * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and at least once per
- * second. With `seesWrites`, also checks again when another engine has written to the session. Rejects if the signal
- * aborts.
+ * second. With `seesWrites`, checks again when another engine has written to the session, and otherwise only every ten
+ * seconds. Rejects if the signal aborts.
  */
 export async function waitForLease(
   { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },
@@ -113,7 +116,7 @@ export async function waitForLease(
     : undefined
   try {
     while (!(await isTrue())) {
-      await within(orAbort(changed.promise, signal), checkMs)
+      await within(orAbort(changed.promise, signal), seesWrites ? seenCheckMs : checkMs)
       changed = Promise.withResolvers<void>()
     }
   } finally {
