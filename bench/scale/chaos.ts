@@ -24,6 +24,8 @@ export interface Chaos {
   unknown: number
   /** Times in milliseconds from the kill of a worker to the next model request of the sessions that it ran. */
   takeovers: number[]
+  /** Such times during which PostgreSQL crashed or lost its connections too. They are not in `takeovers`. */
+  takeoversInOutages: number[]
   /** Turns whose command ran twice, never ran although it is marked as completed, or is missing. */
   effects: string[]
   /** Prompts that are missing or were delivered more than once. */
@@ -31,6 +33,9 @@ export interface Chaos {
   /** Sessions whose client has another history than the store, and the differences. */
   histories: string[]
 }
+
+/** Number of servers. */
+const servers = 2
 
 /** Runs sessions while workers and servers are killed every `everyMs`, until all turns are done. */
 export async function measureChaos({
@@ -49,16 +54,13 @@ export async function measureChaos({
   const model = await startScaleModel()
   const cluster = await startCluster({
     ...{ command, modelUrl: model.url, workers: count },
-    servers: 2,
+    servers,
+    projects: 1,
     concurrency: Math.ceil((2 * sessionCount) / count),
   })
   try {
     const sessions = await Promise.all(
-      Array.from({ length: sessionCount }, (_, index) => {
-        const client = cluster.clients[index % cluster.clients.length]
-        if (!client) throw new Error("The cluster has no server.")
-        return openSession(client, `s${index}`)
-      }),
+      Array.from({ length: sessionCount }, (_, index) => openSession(cluster.client(index, 0), `s${index}`)),
     )
     const parts = new Map(sessions.map((session) => [session.name, followParts(session)]))
     let isDone = false
@@ -71,12 +73,20 @@ export async function measureChaos({
     })
     working.catch(() => {})
     const names = new Map(sessions.map(({ name, session }) => [session.id, name]))
-    const { killed, ...failures } = await breakThings(cluster, { everyMs, names, isDone: () => isDone })
+    const { killed, outages, ...failures } = await breakThings(cluster, {
+      everyMs,
+      names,
+      isDone: () => isDone,
+    })
     await working
     // Wait until the clients have received the last changes.
     await delay(2000)
+    const takeovers = takeoversOf(killed, model)
+    const isInOutage = ({ from, to }: Takeover) => outages.some((time) => time >= from && time <= to)
     const result: Chaos = {
-      ...{ sessions: sessionCount, turns, ...failures, takeovers: takeoversOf(killed, model) },
+      ...{ sessions: sessionCount, turns, ...failures },
+      takeovers: takeovers.filter((each) => !isInOutage(each)).map(durationOf),
+      takeoversInOutages: takeovers.filter(isInOutage).map(durationOf),
       ...{ unknown: 0, effects: [], inputs: [], histories: [] },
     }
     for (const session of sessions) {
@@ -111,6 +121,8 @@ async function breakThings(
 ) {
   const counts = { kills: 0, serverKills: 0, stops: 0, databaseCrashes: 0, connectionCuts: 0 }
   const killed: Kill[] = []
+  /** Times at which PostgreSQL crashed or lost its connections, in milliseconds of `performance.now()`. */
+  const outages: number[] = []
   /** Workers and servers that are being started. */
   const starting = new Set<Promise<unknown>>()
   const inBackground = (work: Promise<unknown>) => {
@@ -152,10 +164,12 @@ async function breakThings(
     await delay(everyMs)
     if (isDone()) break
     if (round % 20 === 4) {
+      outages.push(performance.now())
       await cluster.postgres.crash()
       counts.databaseCrashes += 1
     }
     if (round % 20 === 6) {
+      outages.push(performance.now())
       await cluster.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tackle%'",
       )
@@ -164,16 +178,25 @@ async function breakThings(
     if (round % 10 === 3) inBackground(stopWorker())
     else if (round % 3 === 2) {
       counts.serverKills += 1
-      const index = counts.serverKills % cluster.clients.length
-      await cluster.crashServer(index, Math.random() * 1000)
+      await cluster.crashServer(counts.serverKills % servers, Math.random() * 1000)
     } else await killWorker()
   }
   await Promise.all(starting)
-  return { ...counts, killed }
+  return { ...counts, killed, outages }
 }
 
-/** Returns the times from each kill to the next model request of the sessions that the worker ran, in milliseconds. */
-function takeoversOf(killed: readonly Kill[], { continued, arrivals }: ScaleModel): number[] {
+/** The time between the kill of a worker and the next model request of a session, in ms of `performance.now()`. */
+interface Takeover {
+  from: number
+  to: number
+}
+
+function durationOf({ from, to }: Takeover): number {
+  return to - from
+}
+
+/** Returns the time from each kill to the next model request of each session that the worker ran. */
+function takeoversOf(killed: readonly Kill[], { continued, arrivals }: ScaleModel): Takeover[] {
   return killed.flatMap(({ time, sessions }) =>
     sessions.flatMap((name) => {
       const next = continued.get(name)?.find((each) => each > time)
@@ -183,7 +206,7 @@ function takeoversOf(killed: readonly Kill[], { continued, arrivals }: ScaleMode
       const isOther =
         [...arrivals].some(([prompt, each]) => prompt.startsWith(`${name} `) && isBetween(each)) ||
         killed.some((other) => other.sessions.includes(name) && isBetween(other.time))
-      return isOther ? [] : [next - time]
+      return isOther ? [] : [{ from: time, to: next }]
     }),
   )
 }
@@ -225,7 +248,7 @@ function lengthOf(part: Part): number {
  * number of calls whose effect is unknown.
  */
 function checkEffects(
-  { directory }: Cluster,
+  { projects }: Cluster,
   {
     session,
     messages,
@@ -234,7 +257,7 @@ function checkEffects(
   problems: string[],
 ): number {
   const stored = messages.flatMap(({ parts }) => parts)
-  const lines = readLines(join(directory, "effects", session.name))
+  const lines = projects.flatMap((project) => readLines(join(project, "effects", session.name)))
   let unknown = 0
   for (let turn = 1; turn <= turns; turn += 1) {
     const count = lines.filter((line) => line === String(turn)).length

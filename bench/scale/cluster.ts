@@ -20,10 +20,10 @@ interface Started {
 /** PostgreSQL, servers that run no sessions, and workers, with one project. */
 export interface Cluster {
   postgres: PostgresServer
-  /** Directory of the project. */
-  directory: string
-  /** A client of each server. */
-  clients: TackleClient[]
+  /** Directories of the projects. Each has a file `input.txt` and an empty directory `effects`. */
+  projects: string[]
+  /** Returns a client of one of the servers for a project. Both are numbered from 0, and the numbers wrap around. */
+  client(server: number, project: number): TackleClient
   workers: Started[]
   startWorker(): Promise<Started>
   /** Kills a server with SIGKILL, and starts it again after `pauseMs` with the same port and data directory. */
@@ -41,8 +41,9 @@ export interface ClusterOptions {
   modelUrl: string
   servers: number
   workers: number
-  /** Number of sessions that a worker runs at once. */
-  concurrency: number
+  projects: number
+  /** Number of sessions that a worker runs at once. Default: the default of the command. */
+  concurrency?: number | undefined
 }
 
 /** Starts a cluster. PostgreSQL syncs each commit to the disk. */
@@ -51,14 +52,18 @@ export async function startCluster({
   modelUrl,
   servers,
   workers: count,
+  projects: projectCount,
   concurrency,
 }: ClusterOptions): Promise<Cluster> {
   const postgres = await startPostgres({ isDurable: true })
   await migratePostgres(postgres.url())
   const home = realpathSync(mkdtempSync(join(tmpdir(), "tackle-scale-")))
-  const directory = join(home, "project")
-  mkdirSync(join(directory, "effects"), { recursive: true })
-  writeFileSync(join(directory, "input.txt"), "one line\n".repeat(20))
+  const root = join(home, "projects")
+  const projects = Array.from({ length: projectCount }, (_, index) => join(root, String(index)))
+  for (const project of projects) {
+    mkdirSync(join(project, "effects"), { recursive: true })
+    writeFileSync(join(project, "input.txt"), "one line\n".repeat(20))
+  }
   const config = {
     sandbox: "off",
     permission: { "*": "allow" },
@@ -75,7 +80,7 @@ export async function startCluster({
     machine = ++machines,
   ): Promise<{ started: Started; line: Record<string, string>; machine: number }> {
     const child = spawn(command, [...args, "--json"], {
-      cwd: directory,
+      cwd: root,
       env: {
         PATH: process.env.PATH,
         HOME: home,
@@ -105,28 +110,30 @@ export async function startCluster({
   }
 
   async function startWorker(): Promise<Started> {
-    const { started } = await start(["worker", "--concurrency", String(concurrency), "--grace", "1"])
+    const limit = concurrency === undefined ? [] : ["--concurrency", String(concurrency)]
+    const { started } = await start(["worker", ...limit, "--grace", "1"])
     workers.push(started)
     return started
   }
 
-  const clients: TackleClient[] = []
-  const running: { started: Started; machine: number; port: string }[] = []
+  const running: { started: Started; machine: number; port: string; url: string; token: string }[] = []
   for (let index = 0; index < servers; index += 1) {
     const { line, ...rest } = await start(["serve", "--dispatch", "--port", "0"])
-    running.push({ ...rest, port: new URL(line.url ?? "").port })
-    const token =
-      readFileSync(line.tokenFile ?? "", "utf8")
-        .trim()
-        .split(/\s+/)
-        .at(-1) ?? ""
-    clients.push(createClient({ url: line.url ?? "", token, directory, retryMs: 300_000 }))
+    const [token = ""] = readFileSync(line.tokenFile ?? "", "utf8")
+      .trim()
+      .split(/\s+/)
+      .slice(-1)
+    const url = line.url ?? ""
+    running.push({ ...rest, url, token, port: new URL(url).port })
   }
   for (let index = 0; index < count; index += 1) await startWorker()
   return {
     postgres,
-    directory,
-    clients,
+    projects,
+    client(server, project) {
+      const { url = "", token = "" } = running[server % running.length] ?? {}
+      return createClient({ url, token, directory: projects[project % projects.length], retryMs: 300_000 })
+    },
     workers,
     startWorker,
     async crashServer(index, pauseMs) {

@@ -16,7 +16,7 @@ a bash and an answer.
   --workers 1,2,4         numbers of workers
   --sessions 50,200,1000  numbers of sessions
   --turns 20              turns of each session
-  --concurrency N         sessions that a worker runs at once; default: all
+  --concurrency N         sessions that a worker runs at once; default: the default of the command
   --rate N                prompts per second of all sessions together; default: as many as possible
   --chaos                 instead, kill workers and servers, stop workers for longer than their lease, crash PostgreSQL
                           and cut all connections, and compare effects and histories. The first numbers of the options
@@ -92,11 +92,16 @@ async function store(update: (before: Results) => Results): Promise<void> {
   await writeFile(plotFile, plotThroughput(results.throughput ?? [], results.cores))
 }
 
-function printChaos({ effects, inputs, histories, takeovers, ...chaos }: Chaos): void {
+function printChaos({ effects, inputs, histories, takeovers, takeoversInOutages, ...chaos }: Chaos): void {
   const counts = Object.entries(chaos).map(([name, value]) => `${name} ${value}`)
-  const seconds = (share: number) => `${(percentile(takeovers, share) / 1000).toFixed(1)} s`
-  const times = `${takeovers.length} takeovers: p50 ${seconds(0.5)}, p99 ${seconds(0.99)}, longest ${seconds(1)}`
-  process.stdout.write(`${counts.join(", ")}, ${times}\n`)
+  const summary = (times: readonly number[]) => {
+    if (times.length === 0) return "0"
+    const seconds = (share: number) => `${(percentile(times, share) / 1000).toFixed(1)} s`
+    return `${times.length} (p50 ${seconds(0.5)}, p99 ${seconds(0.99)}, longest ${seconds(1)})`
+  }
+  process.stdout.write(
+    `${counts.join(", ")}, takeovers ${summary(takeovers)}, in outages of PostgreSQL ${summary(takeoversInOutages)}\n`,
+  )
   for (const problem of effects) process.stdout.write(`wrong effect: ${problem}\n`)
   for (const problem of inputs) process.stdout.write(`wrong input: ${problem}\n`)
   for (const problem of histories) process.stdout.write(`other history: ${problem}\n`)

@@ -11,7 +11,7 @@ export interface Throughput {
   workers: number
   sessions: number
   turns: number
-  /** Maximum number of sessions that each worker runs at once. Default: all. */
+  /** Maximum number of sessions that each worker runs at once. Default: the default of the command. */
   concurrency?: number
   /** Prompts per second of all sessions together. Default: each session sends its next prompt at once. */
   rate?: number
@@ -27,6 +27,9 @@ export interface Throughput {
   workerBytesPerSession: number
   processor: ProcessorUse
 }
+
+/** Number of sessions that share a project. */
+const sessionsPerProject = 50
 
 /** Runs sessions with several turns each, on new processes. */
 export async function measureThroughput(options: {
@@ -45,15 +48,14 @@ export async function measureThroughput(options: {
     // A server accepts up to 500 requests at once per token.
     servers: Math.ceil(count / 400),
     workers,
-    concurrency: options.concurrency ?? Math.ceil(count / workers),
+    projects: Math.ceil(count / sessionsPerProject),
+    concurrency: options.concurrency,
   })
   try {
     const sessions = await Promise.all(
-      Array.from({ length: count }, (_, index) => {
-        const client = cluster.clients[index % cluster.clients.length]
-        if (!client) throw new Error("The cluster has no server.")
-        return openSession(client, `s${index}`)
-      }),
+      Array.from({ length: count }, (_, index) =>
+        openSession(cluster.client(index, Math.floor(index / sessionsPerProject)), `s${index}`),
+      ),
     )
     const lags: number[] = []
     for (const { name, onEvent } of sessions) onEvent(lagMeter(model, name, lags))
