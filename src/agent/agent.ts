@@ -22,7 +22,7 @@ export interface Agent {
    * ceiling.
    */
   projectPermission?: Ruleset
-  /** Rules for this agent in the user's environment, applied after the other rules. */
+  /** Rules for this agent in the user's environment, applied after `permission` and `projectPermission`. */
   environmentPermission?: Ruleset
   /** Maximum permissions of a built-in agent. The stricter of the ceiling and the other rules applies: see `Policy`. */
   ceiling?: Ruleset
@@ -31,11 +31,11 @@ export interface Agent {
   /** Hides the agent from lists for users. */
   hidden?: boolean
   /**
-   * Runs commands only in a sandbox, regardless of the config. If no sandbox is present, only commands that a rule for
-   * this agent allows can run.
+   * Runs commands only in a sandbox, regardless of the config. Without a sandbox, commands are denied, except commands
+   * that a rule for this agent in the user's config or environment allows or asks about.
    */
   sandbox?: "require"
-  /** Allows the agent to write only the plan file of the session. Set for plan mode. */
+  /** Marks the agent of plan mode, which may write the plan file of the session. */
   plans?: true
 }
 
@@ -109,7 +109,7 @@ function rulesOf(rules: RulesByAgent, name: string): Ruleset {
   return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
 }
 
-/** Permissions that do not belong to tools. The `tools` of an agent do not restrict them. */
+/** Permissions that the `tools` of an agent do not restrict. */
 const questions = ["external_directory", "doom_loop"]
 
 function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {

@@ -2,10 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/**
- * Permissions of the agent `explore`. The last two permissions do not belong to tools, so the general rules apply to
- * them.
- */
+/** Permissions that the ceiling of the agent `explore` does not deny. The general rules apply to them. */
 const forExploring = [
   "grep",
   "glob",

@@ -56,8 +56,8 @@ export async function toAiTools(
 }
 
 /**
- * Returns the text and the files. For a file without a data URL, the text contains only its name, because the provider
- * cannot read files on this machine.
+ * Returns the text and the files. A file without a data URL is replaced by its name or URL, because the provider cannot
+ * read files on this machine.
  */
 function contentParts({ output, attachments }: AiToolOutput) {
   return [{ type: "text" as const, text: output }, ...attachments.map(contentPart)]

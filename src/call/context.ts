@@ -61,8 +61,8 @@ export interface Engine {
   /** The sandbox that the permission engine takes into account when it decides about commands. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
-   * Returns the directories that a session can read without a permission request: the spill files of the session and of
-   * its parent sessions, their plan, and the skills of the agent.
+   * Returns the directories that a session can read without a permission request. They contain the spill files of the
+   * session and of its parent sessions, the plan, and the skills of the agent.
    */
   ownDirectories(session: RunSession, agent: Agent): string[]
   /** Reports an error that escaped from a tool's code, such as an exception in a timer. */
@@ -101,9 +101,9 @@ export interface Run {
   readonly instructions?: InstructionCapability
   /** Path of the session's plan. Undefined if plan mode is off, for subagents and for standalone calls. */
   readonly planFile?: string
-  /** Sends a request to the session's model. Undefined without a model. */
+  /** Sends a request to the model of the session or, in a standalone call, of the client. Undefined without a model. */
   readonly sample?: Sample
-  /** Shows the user a form from an MCP server. Undefined if the client can show only questions. */
+  /** Shows the user a form from an MCP server. Defined only for a standalone call whose client can show forms. */
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
@@ -111,7 +111,7 @@ export interface Run {
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Aborts when the user interrupts the run or when the run ends. */
+  /** Aborts when the run is interrupted, for example by the user or because the engine is closed. */
   readonly signal: AbortSignal
 }
 
@@ -149,8 +149,8 @@ export interface Step {
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
   /**
-   * Receives every state of every call, in order. For a state after which the call may have effects, the promise
-   * resolves after the state is stored.
+   * Receives the states of each call, in order. For a state after which the call may have effects, the promise resolves
+   * after the state is stored.
    */
   report(callID: string, state: ToolState): Promise<void>
   /**
@@ -209,13 +209,16 @@ export interface Call {
   repaired?: string
 }
 
-/** The outcome of a call. `state` is the last state that was reported for the call. */
+/** The outcome of a call. `state` is the last state of the call. */
 export interface CallOutcome {
   callID: string
   state: ToolStateCompleted | ToolStateError
 }
 
-/** An earlier call in the turn, as the loop detector sees it. `result` is the output of a call that polls. */
+/**
+ * An earlier call in the turn, as the loop detector sees it. `result` is the output of a finished call that polls. In a
+ * replay, it is the status of the call.
+ */
 export interface PastCall {
   tool: string
   input: string
@@ -228,7 +231,7 @@ export interface Turn {
   refused: Refusal[]
   /** Number of calls that were refused because they repeat earlier calls. The third such call ends the run. */
   loopRefusals: number
-  /** The agent that takes over the session. If a call sets it, no later call in the step runs. */
+  /** The agent that takes over the session after this step. Once a call sets it, no other call of the step starts. */
   handover?: Handover
 }
 

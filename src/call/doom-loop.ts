@@ -1,6 +1,6 @@
 /**
- * A past call. `input` is canonical JSON. `result` is the text that a finished polling call returned, and undefined
- * for all other calls.
+ * A past call. `input` is canonical JSON, or the model's text if it is not a JSON object. `result` distinguishes calls
+ * whose tools and inputs are equal.
  */
 export interface LoopCall {
   readonly tool: string
@@ -19,14 +19,13 @@ export interface Loop {
 
 const longestPeriod = 4
 const fewestRounds = 3
-/** Number of recent calls for which the results are compared. */
+/** Number of recent calls whose results are kept at the start of a step. */
 export const rememberedResults = fewestRounds * longestPeriod
 
 /**
  * Returns the loop that `next` completes, or undefined if there is no loop. `history` contains the calls of this turn,
  * oldest first. A loop consists of at least three identical calls in a row, or at least three rounds of a cycle of two
- * to four calls. Polling calls are identical only if their results are equal or unknown. The results of other calls are
- * not compared.
+ * to four calls. Identical calls have the same tool and input. If both have a result, it must also be the same.
  */
 export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
   const calls = [...history, { tool: next.tool, input: next.input }]

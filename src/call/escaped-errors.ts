@@ -18,7 +18,7 @@ class ProcessExitError extends TackleError {
   }
 }
 
-/** Receives the errors and the calls to `process.exit` that occur outside the promise of contained code. */
+/** Receives the escaped errors of contained code, and its calls to `process.exit`. */
 interface Owner {
   onEscape: EscapeListener
   onExit?(error: ProcessExitError): void

@@ -22,7 +22,7 @@ export interface Questions {
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   /**
-   * Answers a request with one list of answers per question. An empty list skips a question. Only the first answer
+   * Answers a request with one list of answers per question. An empty list skips a question. Only the first reply
    * counts. Throws `UsageError` if the number of lists is wrong, or if a question that allows only one answer gets
    * several. Returns a promise if another process may have answered the request.
    */

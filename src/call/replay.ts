@@ -4,7 +4,7 @@ import { currentTime } from "../util/time.ts"
 import type { CallOutcome, Step, Turn } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
-/** Tools that affect only the run itself, such as its calls, steps and to-do lists. They also run during a replay. */
+/** Tools that also run during a replay, because they affect only the run itself. */
 const runsDuringReplay: ReadonlySet<string> = new Set([
   "batch",
   "final_answer",

@@ -160,7 +160,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 /** Commands that the help does not list. The help therefore fits on a screen of 24 rows. */
 const unlisted = ["help", "interactive", "db", "worker", "completion"]
 
-/** Width of the help text in columns, which fits every terminal. */
+/** Width of the help text in columns, in every terminal. */
 const helpWidth = 80
 
 /**

@@ -24,7 +24,7 @@ export interface DataPaths {
   trust: string
   /** Directory of full tool outputs, by session. */
   outputs: string
-  /** Directory of the contents that files had before a turn changed them. */
+  /** Directory of file contents, with which undo and redo restore files. */
   snapshots: string
   /** Directory of plans, by session. */
   plans: string

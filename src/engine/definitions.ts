@@ -82,7 +82,8 @@ export interface Definitions {
 
 /**
  * Opens the definitions of an engine. Changes that plugins made to agents (the difference between `given` and
- * `options`) are applied again when files change. A problem is reported once and does not affect other definitions.
+ * `options`) are applied again when files change. Each problem of a changed file is reported once and does not affect
+ * other definitions.
  */
 export async function openDefinitions({
   options,

@@ -114,8 +114,8 @@ export interface TackleOptions extends AgentOptions {
    */
   configDirectories?: readonly string[]
   /**
-   * Whether the host answers permission requests. If false, requests are refused with a warning. Default: true while
-   * a listener for `permission.asked` is registered.
+   * Whether the host answers permission requests. If false, requests are refused, and the first refusal is reported to
+   * `onProblem`. Default: true while a listener for `permission.asked` is registered.
    */
   approvals?: boolean
   /**
@@ -123,7 +123,9 @@ export interface TackleOptions extends AgentOptions {
    * a listener for `question.asked` is registered.
    */
   questions?: boolean
-  /** The web search service. Default: the service whose key is in the environment. */
+  /**
+   * The web search service. Default: the service whose key or URL is in the environment, otherwise Exa without a key.
+   */
   search?: SearchConfig
   /**
    * Language servers by id: changes to known servers, and additional servers. Set to false for no servers. Requires
@@ -211,8 +213,8 @@ export interface TackleOptions extends AgentOptions {
   /** Wraps the `fetch` function of all models, including a `fetch` function that a plugin provides. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
   /**
-   * Replays a recorded run: calls return the results of this recording and do nothing else. Models receive neither keys
-   * nor sign-ins from plugins.
+   * Replays a recorded run: calls return the results of this recording and have no effects outside the session. Models
+   * receive neither keys nor sign-ins from plugins.
    */
   recorded?: RecordedResults
   /**

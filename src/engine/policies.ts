@@ -22,8 +22,8 @@ export interface PolicySources {
   grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
   /**
-   * Whether a sandbox is present. If not, an agent that requires a sandbox can run only commands that its configuration
-   * allows explicitly.
+   * Whether a sandbox is present. If not, the commands of an agent that requires a sandbox are denied, with the
+   * exceptions that `Agent.sandbox` describes.
    */
   hasSandbox: boolean
 }

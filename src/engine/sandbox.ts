@@ -12,13 +12,13 @@ import type { EngineLocation, TackleOptions } from "./options.ts"
 
 /** The sandbox for the commands of agents. */
 export interface CommandSandbox {
-  /** True if commands can run in a sandbox. False if this machine has no sandbox, or if the sandbox is off. */
+  /** True if the sandbox is enabled and its programs are installed. It may still not work: see `state`. */
   readonly present: boolean
   /** Returns the state of the sandbox. The first call tests the sandbox with a real command. */
   state(): Promise<SandboxState>
   /**
    * Returns the sandbox for an agent. The rules that apply when a command starts determine its bounds. If no sandbox is
-   * present, an agent that requires one can run only commands that its configuration allows explicitly.
+   * present, the policy of an agent that requires one limits its commands: see `Agent.sandbox`.
    */
   of(agent: Agent, scope: Scope): SandboxCapability
   /** The sandbox that the permission engine takes into account when it decides about commands. */
@@ -72,7 +72,7 @@ export function openCommandSandbox(
     if (!state.works && sandboxAllow === "auto" && !reported) {
       reported = true
       onProblem(
-        "sandbox.allow has no effect, because no sandbox works here. Commands require permission as usual",
+        "commands are not allowed automatically, because no sandbox works here",
         new Error(state.reason),
       )
     }

@@ -76,7 +76,7 @@ export interface SecretSources {
    * any depth.
    */
   settings?: Readonly<Record<string, unknown>>
-  /** Keys of the auth file, by provider. */
+  /** Keys and tokens from stored files, by provider or MCP server. */
   stored?: Readonly<Record<string, string>>
 }
 

@@ -42,6 +42,9 @@ test("lists every agent with its source and shows the settings that apply", asyn
   const text = await machine.run(["agent", "show", "keeper", "--trust"])
   for (const part of ["tools       not bash", "cannot override a deny", "You keep."])
     expect(text.stdout).toContain(part)
+  expect((await machine.run(["agent", "show", "explore"])).stdout).toMatch(
+    /^tools {7}all that the rules allow$/m,
+  )
   expect(await machine.run(["agent", "show", "keper"])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('agent "keper" does not exist'),

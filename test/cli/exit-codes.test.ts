@@ -46,7 +46,7 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
     [["run"], /^tackle: The prompt is empty, because stdin contained no text\.\n$/],
     [
       ["run", "-s", "ses_none", "hi"],
-      /^tackle: The session ses_none does not exist\. Run `tackle session list --all` to list all sessions\.\n$/,
+      /^tackle: The session ses_none does not exist\. Run `tackle session list --all` to list the sessions\.\n$/,
     ],
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: This project has no sessions yet\.\n$/],

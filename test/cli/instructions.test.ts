@@ -80,6 +80,19 @@ test("before trust, follows no link to a file outside the project or to a file w
   expect(systemPrompt(machine)).not.toMatch(/dear diary|KEY=inside/)
 })
 
+test("before trust, reads only Markdown and text files of the project, even if the user names others", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: { "rules.rst": "my rules", "rules.txt": "my text" },
+    config: { instructions: ["rules.rst", "rules.txt"] },
+    script: [{ text: "Done." }],
+  })
+  const { stderr } = await machine.run(["run", "go"])
+  expect(stderr).toMatch(/rules\.rst is ignored, because .* this file is not a Markdown or text file\.\n/)
+  expect(systemPrompt(machine)).toContain("my text")
+  expect(systemPrompt(machine)).not.toContain("my rules")
+})
+
 const read = (filePath: string) => ({ name: "read", arguments: { filePath } })
 
 test("adds the instructions of deeper directories to a read file, once per session", async () => {

@@ -153,7 +153,7 @@ test("prints the sign-in page and waits for the user; mcp logout removes the sto
     "Only remote servers support signing in",
   )
   const unknown = (await machine.run(["mcp", "auth", "none"])).stderr
-  expect(unknown).toContain("Configured servers: closed, everything (a local program, without sign-in).")
+  expect(unknown).toContain("Enabled servers: closed, everything (a local program, without sign-in).")
   expect(unknown).toContain("tackle mcp add none https://")
 })
 

@@ -167,7 +167,7 @@ describe("project trust", () => {
     const machine = await createMachine({ files: { ".tackle/tool/hello.ts": hello } })
     expect(await machine.run(["trust"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("Run `tackle trust --yes` to trust without being asked"),
+      stderr: expect.stringContaining("Add --yes to the command to trust without being asked"),
     })
     expect((await call(machine, "hello", {}, "--auto")).code).toBe(2)
     expect((await machine.run(["trust", "--yes"])).code).toBe(0)

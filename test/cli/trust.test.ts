@@ -92,6 +92,9 @@ test("enables a project's tools and settings after trust, until they change", as
   })
   expect(callsOf(await go())).toEqual([["shout", "completed", "HEY!HEY!"]])
   expect((await machine.run(["trust"])).stdout).toMatch(/is already trusted\.\n$/)
+  expect((await machine.run(["trust", "tackle.json"])).stdout).toBe(
+    "Nothing to trust: no named item is new or changed.\n",
+  )
 
   await machine.project.write(".tackle/tool/shout.ts", shout("?"))
   const changed = await go()

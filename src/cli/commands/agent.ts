@@ -92,12 +92,12 @@ interface ShownAgent {
   temperature?: number
   steps: number
   hidden: boolean
-  /** Configured tools by id. If absent, the agent has all tools. */
+  /** The `tools` setting of the agent, by tool id or pattern. Absent if it is not set. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
   /** Rules of the project. They cannot override a `deny` from another source. */
   projectPermission: Ruleset
-  /** Rules of the environment. They take precedence over the user's and the project's rules. */
+  /** Rules of the environment, applied after `permission` and `projectPermission`. */
   environmentPermission: Ruleset
   prompt: string
 }
@@ -145,7 +145,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
     ["model", model],
     ["temperature", temperature],
     ["steps", agent.steps],
-    ["tools", listed.length === 0 ? "all" : listed.join(", ")],
+    ["tools", listed.length === 0 ? "all that the rules allow" : listed.join(", ")],
   ]
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
   for (const rule of agent.permission) printLine(describeRule(rule, 11))
@@ -213,8 +213,8 @@ export interface AgentCreateFlags extends FormatFlags {
 
 /**
  * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. In a
- * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values, and if
- * the agent already exists.
+ * terminal, asks for a missing name, description or prompt. Throws `UsageError` or `ConfigError` for an invalid or
+ * missing value, and `UsageError` if the agent already exists.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)

@@ -350,8 +350,8 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
 ]
 
 /**
- * Returns the config files, agents, commands, skills and instructions that Tackle uses from other programs. Formats the
- * paths for display.
+ * Returns the files with permissions, settings, agents, commands, skills and instructions that Tackle uses from other
+ * programs. Formats the paths for display.
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace

@@ -87,7 +87,7 @@ const limitMs = 10_000
 
 /**
  * Runs `tackle mcp list`, which connects to every enabled MCP server. Shows the tools of each server, or why it is
- * unavailable, as soon as the server responds or fails. JSON output follows at the end.
+ * unavailable, as soon as the server responds or fails. JSON is printed when all servers have responded or failed.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const { servers, config } = await interruptible(async (signal) => {
@@ -196,7 +196,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   printLine(`Signed in to ${visible(id)}.`)
 }
 
-/** Returns a usage error, because the server is unreachable or does not support signing in. */
+/** Returns the error for a failed sign-in. Usually, the server is unreachable or does not support signing in. */
 function signInFailed(id: string, error: unknown): UsageError {
   const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
   return new UsageError(
@@ -257,7 +257,7 @@ function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   const names = servers.map(({ id: name, settings }) =>
     settings.type === "remote" ? name : `${name} (a local program, without sign-in)`,
   )
-  const known = names.length > 0 ? `Configured servers: ${names.join(", ")}.` : "No servers are configured."
+  const known = names.length > 0 ? `Enabled servers: ${names.join(", ")}.` : "No servers are enabled."
   const untrusted =
     config.ignored.length > 0
       ? " Servers that the project's config defines are available only if you trust the project (--trust)."

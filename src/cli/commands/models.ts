@@ -96,7 +96,7 @@ const limitMs = 300_000
 
 /**
  * Runs `tackle models check`, which tests a server's support for tools and shows how Tackle offers tools to the model.
- * Sets exit code 1 if a test fails. Sends at most four requests, which may cost money.
+ * Sets exit code 1 unless every test succeeds. Sends at most four requests, which may cost money.
  */
 export async function checkModel(name: string, flags: FormatFlags): Promise<void> {
   const ref = parseModelName(name)

@@ -61,7 +61,7 @@ export function defineQueue(queue: Command): void {
   simple("withdraw")
     .description("withdraw inputs that have not been delivered yet")
     .argument("[input...]", "input ids")
-    .option("--all", "withdraw all inputs of the session")
+    .option("--all", "withdraw all pending inputs of the session")
     .action(withdrawInputs)
   foregroundFlags(base(projectFlags(queue.command("resume"))))
     .description("deliver pending inputs, even after an interrupt paused the queue")

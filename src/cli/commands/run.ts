@@ -52,7 +52,7 @@ export function defineRun(run: Command): void {
       ]),
     )
     .addOption(
-      new Option("--replay <file>", "replay a recording without calling the model or any tool").conflicts([
+      new Option("--replay <file>", "replay a recording, with the recorded results of models and tools").conflicts([
         ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
         ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
       ]),
@@ -218,7 +218,7 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
 /** Returns the error for unknown session ids. `ids` contains at least one. */
 export function noSession(...ids: readonly string[]): UsageError {
   const missing = ids.length === 1 ? `session ${ids[0]} does` : `sessions ${ids.join(", ")} do`
-  return new UsageError(`The ${missing} not exist. Run \`tackle session list --all\` to list all sessions.`)
+  return new UsageError(`The ${missing} not exist. Run \`tackle session list --all\` to list the sessions.`)
 }
 
 /**

@@ -28,7 +28,7 @@ import { noSession } from "./run.ts"
 export function defineSession(session: Command): void {
   const lastSession = "session id (default: last session of this project)"
   locationFlags(session.command("list"))
-    .description("list the sessions of this project, newest first")
+    .description("list the 100 newest sessions of this project")
     .option("--all", "include the sessions of all projects")
     .option("--search <text>", "list only the sessions that contain all these words")
     .addOption(formatFlag())
@@ -174,7 +174,8 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 }
 
 /**
- * Runs `tackle session export [id]`, which prints all stored data of a session for `session import` and bug reports.
+ * Runs `tackle session export [id]`, which prints a session and its subagents' sessions, with their messages and to-do
+ * lists, for `session import` and bug reports.
  */
 export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
   const write = async (tackle: Tackle) => {

@@ -176,9 +176,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * Describes each argument that is not in the schema, and suggests a similar argument from the schema. Tools ignore
- * unknown arguments from models, but an unknown argument from a user is probably a typo. Returns an empty list if the
- * schema allows other keys or has alternatives.
+ * Describes each argument that is not in the schema, and names a similar argument or all arguments of the schema. Tools
+ * ignore unknown arguments from models, but an unknown argument from a user is probably a typo. Skips objects for which
+ * the schema allows other keys or has alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {

@@ -65,7 +65,9 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
     return printLine(
       known.length === 0
         ? `Nothing to trust: ${nothing(workspace)}.`
-        : `${root(workspace)} is already trusted.`,
+        : names.length === 0
+          ? `${root(workspace)} is already trusted.`
+          : `Nothing to trust: no named item is new or changed.`,
     )
   }
 
@@ -184,7 +186,7 @@ function chosen(items: readonly ShownItem[], names: readonly string[]): ShownIte
 async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   if (!atTerminal()) {
     throw new UsageError(
-      "Cannot ask without a terminal. Run `tackle trust --yes` to trust without being asked.",
+      "Cannot ask without a terminal. Add --yes to the command to trust without being asked.",
     )
   }
   return chooseItems(items)

@@ -13,7 +13,7 @@ export interface DecisionOptions<T> {
   safe: T
 }
 
-/** Time in milliseconds during which input typed before the question is discarded. */
+/** Time in milliseconds for which input is discarded before the question is shown. */
 const discardMs = 50
 
 const enablePaste = "\u001b[?2004h"

@@ -56,8 +56,8 @@ const exitProcess = process.exit.bind(process)
 const interruptHandlers: (() => boolean)[] = []
 
 /**
- * Calls the handler on each SIGINT before {@link interruptible} acts, for example to stop a run instead of the command.
- * If the handler returns false, {@link interruptible} handles the signal. Calls only the handler that was added last.
+ * Calls the handler on each SIGINT until the command is stopped, for example to stop a run instead of the command. If
+ * the handler returns false, {@link interruptible} handles the signal. Calls only the handler that was added last.
  * Returns a function that removes the handler.
  */
 export function handleInterrupts(handler: () => boolean): () => void {

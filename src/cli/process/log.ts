@@ -7,11 +7,11 @@ export type LogLevel = "debug" | "info" | "warn" | "error"
 /** A structured log for troubleshooting. Never writes to stdout, and never contains secrets. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: Record<string, unknown>): void
-  /** Path of today's log file. Undefined after an error in writing the file. */
+  /** Path of the log file of the day on which the log was created. Undefined after an error in writing the file. */
   readonly path: string | undefined
 }
 
-/** Number of earlier log files to keep. Each day has one file. */
+/** Number of earlier log files to keep. */
 const keptLogs = 7
 
 /**

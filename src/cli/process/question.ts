@@ -8,9 +8,9 @@ interface Key {
 }
 
 /**
- * Asks a question with clack. If `TERM` is `dumb`, the prompts only append lines. Returns undefined if the user presses
- * Escape or, in a dumb terminal, enters an empty line at a selection. Throws `AbortedError` if the user presses Ctrl-C
- * or the signal aborts. Always restores the terminal.
+ * Asks a question with clack. If `TERM` is `dumb`, uses {@link linePrompts} for everything except passwords. Returns
+ * undefined if the user presses Escape or, in a dumb terminal, enters an empty line at a selection. Throws
+ * `AbortedError` if the user presses Ctrl-C or the signal aborts. Always restores the terminal.
  */
 export async function question<T>(
   ask: (prompts: Prompts & Pick<typeof Clack, "password">, signal: AbortSignal) => Promise<T>,

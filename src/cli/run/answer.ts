@@ -15,7 +15,7 @@ export interface AnswerOptions {
    * the sandbox.
    */
   auto: boolean
-  /** Whether the model may ask questions. False with `--auto`, or if no user can answer. See `canAskHere`. */
+  /** Whether to ask the user the model's questions. False with `--auto`, or if no user can answer. See `canAskHere`. */
   questions: boolean
   /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void

@@ -15,10 +15,10 @@ import type { Workspace } from "../workspace/workspace.ts"
 export const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run if none is configured. In a terminal, offers each local model server once, saves an
- * accepted model in the user's config, and remembers a refusal. Returns the built-in model if the user accepts no
- * model, or if there is no terminal. Never uses a local server without asking, because any local program could listen
- * on its port.
+ * Chooses the model of a run if none is configured. In a terminal, offers each local model server once, and remembers a
+ * refusal. Saves an accepted model in the user's config unless the file already exists. Returns the built-in model if
+ * the user accepts no model, or if there is no terminal. Never uses a local server without asking, because any local
+ * program could listen on its port.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
@@ -52,7 +52,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
 }
 
 /**
- * Saves a model of a local server in the user's config, and uses the model in this process. Returns the model as
+ * Saves a model of a local server as {@link saveModel} does, and uses the model in this process. Returns the model as
  * `provider/model`.
  */
 async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
@@ -64,8 +64,8 @@ async function useServer(workspace: Workspace, server: LocalServer, model: strin
 }
 
 /**
- * Saves a model, and its provider if given, in the user's config. Adds the model to an existing file. If that is not
- * possible, shows the user what to add.
+ * Saves a model, and its provider if given, in the user's config. Creates the file, or adds a model without a provider
+ * to an existing file. Otherwise, shows the user what to add.
  */
 async function saveModel(
   workspace: Workspace,
@@ -79,7 +79,7 @@ async function saveModel(
   if (!existsSync(path)) write(path, config)
   const text = JSON.stringify(config, null, 2)
   process.stderr.write(
-    isSaved ? `Saved in ${path}.\n` : `To keep this choice, add these lines to ${path}:\n${text}\n`,
+    isSaved ? `Saved in ${path}.\n` : `To keep this choice, add these settings to ${path}:\n${text}\n`,
   )
 }
 
@@ -116,8 +116,8 @@ interface Offer {
 
 /**
  * Asks the user to choose the first model: one from a local server, one from a provider with an API key, or the
- * built-in model. Saves the key and the choice, unless the user chooses the built-in model. Returns the model as
- * `provider/model`.
+ * built-in model. Saves an entered key, and saves the choice as {@link saveModel} does, unless it is the built-in
+ * model. Returns the model as `provider/model`.
  */
 export async function setUpModel(workspace: Workspace): Promise<string> {
   const { findLocalServers } = await import("../../model/list-models.ts")

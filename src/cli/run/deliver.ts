@@ -77,7 +77,10 @@ async function whileOurs(
 /** Exit codes of runs, most important first. */
 const ranked = [exitCode.interrupted, exitCode.usage, exitCode.failed, exitCode.limit, exitCode.refused]
 
-/** Returns the exit code of several runs. Ignores a run that was interrupted by an urgent input. */
+/**
+ * Returns the exit code of several runs. An interrupted run counts only if it is the last, because an urgent input also
+ * interrupts a run.
+ */
 function codeOf(ends: readonly EventOf<"run.completed">[], signal: AbortSignal): number {
   if (signal.aborted && ends.length === 0)
     return signal.reason instanceof TimeoutError ? exitCode.limit : exitCode.interrupted

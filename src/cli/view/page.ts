@@ -20,7 +20,7 @@ export interface Page {
    * searchable.
    */
   proseWidth(): number
-  /** Writes a note about the run. In a terminal, a note of several lines has an empty line before and after it. */
+  /** Writes a note about the run. In a terminal, empty lines separate a note of several lines from other notes. */
   note(lines: readonly string[]): void
   /** Adds text from the model. A terminal shows it as Markdown, which `render` formats. */
   say(text: string, render: RenderMarkdown | undefined): void

@@ -2,7 +2,8 @@ import type { Usage } from "../../event/events.ts"
 
 /**
  * Returns the tokens and the cost, such as `12000 + 340 tokens (11000 from the cache)` and `$0.0123`. The first token
- * count is the input, and the second is the output including reasoning. Omits counts and costs of zero.
+ * count is the input, and the second is the output including reasoning. Omits the counts if both are zero, and the cost
+ * if it is zero.
  */
 export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, cost }: Usage): string[] {
   const read = input + cacheRead + cacheWrite

@@ -34,8 +34,8 @@ export function createChildren(): { agentOf(event: TackleEvent): string | undefi
 
 /**
  * Creates a view that prints one event per line, in order. Includes the events of subagents except their
- * `run.completed`, so that this event occurs only once and always on the last line. Batches the lines of one event-loop
- * turn into a single write, because a write costs more than a line.
+ * `run.completed`, which readers would mistake for the end of the run. Batches the lines of one event-loop turn into a
+ * single write, because a write costs more than a line.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

@@ -177,14 +177,14 @@ function importProblem(
   return mayBeSecret ? "the file may contain secrets" : undefined
 }
 
-/**
- * Returns the reason why this file of an untrusted project must not be sent to the model: it is outside the project, or
- * may contain secrets. Returns undefined if the file can be sent.
- */
+/** Returns the reason why a file of an untrusted project must not be sent to the model, or undefined if it can be. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "is a link to a path outside the project"
-  return isText(real) ? undefined : `is a link to ${wholeName(basename(real))}, which may contain secrets`
+  if (isText(real)) return undefined
+  const target = basename(real)
+  if (target === basename(path)) return "is not a Markdown or text file"
+  return `is a link to ${wholeName(target)}, which may contain secrets`
 }
 
 function isText(path: string): boolean {

@@ -145,7 +145,7 @@ function describe(rule: Rule): string[] {
   ]
 }
 
-/** Returns the closest permission with at most one wrong letter in four, or two swapped letters. */
+/** Returns the closest permission with at most one edit per four letters, rounded up, or with two swapped letters. */
 function nearest(name: string): string | undefined {
   const letters = (text: string) => [...text.toLowerCase()].sort().join("")
   const swapped = nearNames(name, knownPermissions, 2).find((known) => letters(known) === letters(name))
