@@ -1,4 +1,4 @@
-/** Entry point of the command. Prints the version without loading the rest of the program. */
+/** Entry point of the command. `tackle --version` does not load the rest of the program. */
 const args = process.argv.slice(2)
 
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {

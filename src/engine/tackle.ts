@@ -46,7 +46,10 @@ import type { FindFiles } from "./find-files.ts"
 import type { PruneChoice } from "./housekeeping.ts"
 import type { Caller, CallerOptions, StandaloneCall } from "./standalone-calls.ts"
 
-/** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
+/**
+ * Old sessions, oldest first: sessions that were deleted or, with `dryRun`, would be deleted, and sessions that are
+ * kept because they are in use.
+ */
 export interface PruneResult {
   deleted: Session[]
   held: Session[]

@@ -199,7 +199,7 @@ export function createUnavailableTools({ agents, access, lineage, depth, plans, 
 /** Reason why tools that ask the user are not offered. */
 export const noUser = "no user is present to answer"
 
-/** Tools that work only in a session. */
+/** The reasons why tools that work only in a session are otherwise unavailable. */
 export const onlyInSessions: UnavailableTools = Object.fromEntries(
   ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
     id,

@@ -151,7 +151,7 @@ export interface AddServerFlags extends WorkspaceFlags {
   header?: string[]
 }
 
-/** Flags of `tackle mcp auth`. With `--no-browser`, `browser` is false and the command only prints the URL. */
+/** Flags of `tackle mcp auth`. With `--no-browser`, `browser` is false and the command does not open the URL. */
 export interface AuthFlags extends WorkspaceFlags {
   browser: boolean
 }
@@ -286,7 +286,7 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   host?: string
   /** Time in seconds after which the stream of a call ends and the client reconnects. */
   stream?: number
-  /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is printed. */
+  /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is used and printed. */
   key?: string
   /**
    * Accepts the clients' answers to forms as the user's answers. Not needed on stdin and stdout, where the user's own

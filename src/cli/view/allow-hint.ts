@@ -7,7 +7,7 @@ const maxRule = 80
 
 /**
  * Returns a hint with the flags that would have allowed the requests. Returns undefined if nothing was requested, if
- * rules cannot allow all of the requests, or if there are too many flags or a flag is too long.
+ * rules cannot allow all of the requests, or if there are too many flags or a flag cannot be shown as one short text.
  */
 export function allowHint(asked: readonly { rules?: readonly string[] }[]): string | undefined {
   const rules = [...new Set(asked.flatMap((each) => each.rules ?? []))]
