@@ -59,7 +59,7 @@ export async function executeCall(
   const lost = new AbortController()
   const limit = createTimeLimit(AbortSignal.any([run.signal, lost.signal]), {
     ms: timeout,
-    expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
+    expired: `The ${tool.id} tool did not finish within ${timeout} ms.`,
   })
   const progressing = createThrottle(progressIntervalMs, () => {
     step.report(call.callID, state).catch((error: unknown) => {

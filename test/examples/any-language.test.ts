@@ -46,7 +46,7 @@ test("stops a tool after the timeout of its manifest", async () => {
   await machine.trust()
   const hung = await machine.run(["tool", "call", "hang", "{}", "--allow", "hang"])
   expect(hung.code).not.toBe(0)
-  expect(hung.stderr).toContain("it did not finish within 300 ms")
+  expect(hung.stderr).toContain("did not finish within 300 ms")
 })
 
 const hasRust = spawnSync("rustc", ["--version"]).status === 0

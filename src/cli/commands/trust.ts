@@ -67,7 +67,7 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
         ? `Nothing to trust: ${nothing(workspace)}.`
         : names.length === 0
           ? `${root(workspace)} is already trusted.`
-          : `Nothing to trust: no named item is new or changed.`,
+          : "Nothing to trust: no named item is new or changed.",
     )
   }
 
@@ -75,7 +75,7 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
     printLine(
       `Trusting ${root(workspace)} enables these items. If an item changes later, you must trust it again.`,
     )
-    for (const item of known) printLine(`\n${shown(item)}`)
+    for (const item of known) if (item.state !== "gone") printLine(`\n${shown(item)}`)
     printLine("")
   }
   const wanted = flags.yes ? open : await choose(open)
