@@ -102,9 +102,9 @@ export const noRetentionLimits: RetentionLimits = {
 const markName = "swept"
 
 /**
- * Removes files of the data directory that exceed the age limit, and then the oldest outputs until all outputs together
- * meet the size limit. Keeps the outputs of sessions that are in use. Does nothing if any process has removed old files
- * within the last day. Creates no directory. Rejects if a file cannot be removed.
+ * Removes full outputs, file contents, copies of programs and logs that exceed the age limit. Then removes the oldest
+ * outputs and the least recently used contents until both meet the size limit. Keeps the outputs of sessions that are
+ * in use. Does nothing if a process has done this within the last day. Rejects if a file cannot be removed.
  */
 async function removeOldFiles(
   { dataDirectory, retention: { days, megabytes }, outputDays = days, contents }: HousekeepingOptions,

@@ -17,7 +17,7 @@ export interface PromptSource {
 /**
  * Searches the commands, as `findCommand` does, and then the prompts of MCP servers (`/server:prompt`). The words after
  * the name are the arguments of the prompt. The last argument takes all remaining words. Lists the prompts only if the
- * text names a server. Throws `UsageError` if an argument is missing. Also throws the errors of `list` and `fill`.
+ * text names a server. Throws `UsageError` if an argument is missing, and the errors of `list` and `fill`.
  */
 export async function readCommand(
   text: string,

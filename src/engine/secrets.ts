@@ -118,9 +118,9 @@ export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[
 
 /**
  * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. A secret is a
- * value whose key looks like a credential, a token with a scheme (`Bearer …`), an argument (`--api-key=…`, `--api-key
- * …`), or a credential in an address. All other values are settings. Settings are not hidden, because hiding values
- * such as `production` or `application/json` would garble every result.
+ * value whose key looks like a credential, a token with a scheme (`Bearer …`), the value of an argument such as
+ * `--api-key=…`, or a credential in an address. Other values are not secrets, because hiding values such as
+ * `production` or `application/json` would garble every result.
  */
 export function writtenSecrets(name: string, value: unknown): Secret[] {
   if (typeof value === "string") return secretsInText(name, value)

@@ -79,10 +79,10 @@ export interface Sessions {
    */
   latest(): Promise<SessionHandle | undefined>
   /**
-   * Lists the sessions of this worktree, newest first. `everywhere` lists the sessions of all worktrees. Sessions of
-   * subagents are listed only if `parentID` names their parent session. `search` lists only the sessions that contain
-   * all its words, with a `match`: see `Store.search`. A blank `search` has no effect. Lists at most `limit` (default:
-   * 100) sessions.
+   * Lists the sessions of this worktree, most recently used first. `everywhere` lists the sessions of all worktrees.
+   * Sessions of subagents are listed only if `parentID` names their parent session. `search` lists only the sessions
+   * that contain all its words, with a `match`: see `Store.search`. A blank `search` has no effect. Lists at most
+   * `limit` (default: 100) sessions.
    */
   list(options?: {
     everywhere?: boolean
@@ -250,9 +250,9 @@ export interface Tackle {
   commands(): Command[]
   /**
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
-   * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
-   * call to `SessionHandle.prompt`. Starts servers only if the text names one. Throws `UsageError` if an argument is
-   * missing. Also throws the errors of `mcpPrompt`.
+   * (`/server:prompt`, filled in with the words after it). If the text calls none of these, returns a similar name, if
+   * any. Pass the call to `SessionHandle.prompt`. Starts servers only if the text names one. Throws `UsageError` if an
+   * argument is missing, and the errors of `mcpPrompt`.
    */
   readCommand(
     text: string,

@@ -28,7 +28,7 @@ import { noSession } from "./run.ts"
 export function defineSession(session: Command): void {
   const lastSession = "session id (default: last session of this project)"
   locationFlags(session.command("list"))
-    .description("list the 100 newest sessions of this project")
+    .description("list the 100 most recently used sessions of this project")
     .option("--all", "include the sessions of all projects")
     .option("--search <text>", "list only the sessions that contain all these words")
     .addOption(formatFlag())
