@@ -159,9 +159,7 @@ export function chooseOld(
   now = Date.now(),
 ): Session[] {
   if (olderThanMs === undefined && keep === 0)
-    throw new UsageError(
-      "Select the sessions to delete by age (--older-than, olderThanMs), by number (--keep, keep), or both.",
-    )
+    throw new UsageError("Select the sessions to delete with olderThanMs, keep, or both.")
   const projects = Map.groupBy(sessions, ({ worktree }) => worktree)
   return [...projects.values()]
     .flatMap((own) => own.toSorted((a, b) => b.time.updated - a.time.updated).slice(keep))

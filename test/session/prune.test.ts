@@ -39,7 +39,7 @@ test("selects old sessions that are not among the newest of their project", () =
 test("refuses to select without a criterion", async () => {
   await using engine = await startEngine([])
   await engine.tackle.sessions.create()
-  await expect(engine.tackle.sessions.prune({})).rejects.toThrow("--older-than 30d")
+  await expect(engine.tackle.sessions.prune({})).rejects.toThrow("with olderThanMs, keep, or both")
   expect(await engine.tackle.sessions.list()).toHaveLength(1)
 })
 

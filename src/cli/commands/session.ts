@@ -321,6 +321,8 @@ export interface SessionPruneFlags extends FormatFlags {
 /** Runs `tackle session prune`. */
 export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   const { dryRun = false, all: everywhere = false } = flags
+  if (flags.olderThan === undefined && flags.keep === undefined)
+    throw new UsageError("Select the sessions to delete: --older-than 30d, --keep 20, or both.")
   const choice: PruneChoice = {
     olderThanMs: flags.olderThan,
     keep: flags.keep,
