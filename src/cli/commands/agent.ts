@@ -213,8 +213,8 @@ export interface AgentCreateFlags extends FormatFlags {
 
 /**
  * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. In a
- * terminal, asks for a missing name, description or prompt. Throws `UsageError` or `ConfigError` for an invalid or
- * missing value, and `UsageError` if the agent already exists.
+ * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values, and if
+ * the agent already exists.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
