@@ -210,7 +210,7 @@ export interface TackleOptions extends AgentOptions {
   runSlots?: RunSlots
   /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
-  /** Wraps the `fetch` function of all models, including a `fetch` function that a plugin provides. */
+  /** Wraps the `fetch` function of models that are selected by name, even if a plugin provides the function. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
   /**
    * Replays a recorded run: calls return the results of this recording and have no effects outside the session. Models

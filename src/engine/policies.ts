@@ -78,7 +78,7 @@ export function configuredLayers({ layers, permission = {} }: TackleOptions): re
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** Returns the ceiling of an agent that requires a sandbox, for machines without a sandbox. */
+/** Returns the ceiling of an agent that requires a sandbox if no sandbox is present. */
 function withoutSandbox(agent: string): Ruleset {
   const source = { file: `no sandbox for the agent ${agent}` }
   return [{ permission: "bash", pattern: "*", action: "deny", source }]

@@ -139,7 +139,10 @@ export async function withStore<T>(
   }
 }
 
-/** Opens the database of a data directory that cannot be written. Returns undefined for all other directories. */
+/**
+ * Opens the database of a data directory that cannot be written. Returns undefined if the directory can be written or
+ * has no database.
+ */
 async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> {
   const { database } = dataPaths(dataDirectory)
   if (!existsSync(database) || [dataDirectory, database].every(isWritable)) return undefined

@@ -25,7 +25,7 @@ type NamedPlugin = Workspace["config"]["plugins"][number]
 /**
  * Lists the plugins in call order: the plugins named in config files, in order of increasing precedence, then the files
  * of the config directories. `trusted` contains the trusted plugin files of the project. If a plugin is named more than
- * once, its first position and its last options apply. Reports named plugins that cannot be used on stderr.
+ * once, its first position and its last options apply. On stderr, reports named plugins that cannot be used.
  */
 export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem[]): PluginSource[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
