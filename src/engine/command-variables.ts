@@ -11,8 +11,8 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the environment variables that programs receive. These are the variables in `environment`, without Tackle's
- * own settings (`TACKLE_…`) and without the keys of providers, search services and the storage of file contents. Keys
- * that the option `passEnvironment` names are included.
+ * own settings (`TACKLE_…`) and without the keys of providers, of search services and, if the option `contents` is set,
+ * of the storage of file contents. Keys that the option `passEnvironment` names are included.
  */
 export function commandVariables(
   options: TackleOptions,

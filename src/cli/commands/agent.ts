@@ -80,7 +80,7 @@ export interface AgentListFlags extends FormatFlags {
   all?: boolean
 }
 
-/** An agent with its origin and all effective settings. */
+/** An agent with its origin and its settings. */
 interface ShownAgent {
   name: string
   builtin: boolean

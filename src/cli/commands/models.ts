@@ -91,7 +91,7 @@ function forgetTools(workspace: Workspace, name: string): void {
   for (const model of forgotten) printLine(`Tools will be offered to ${model} again.`)
 }
 
-/** Time limit in ms for all requests. A local server may have to load the model first. */
+/** Time limit in ms for all requests together. A local server may have to load the model first. */
 const limitMs = 300_000
 
 /**

@@ -19,7 +19,7 @@ export interface AnswerOptions {
   questions: boolean
   /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void
-  /** Closes an open question when it fires, for example because the run was interrupted. */
+  /** Closes an open question when it aborts, for example because the run was interrupted. */
   signal: AbortSignal
   /** Called when the user presses Ctrl-C at a question. */
   interrupt(): void
@@ -59,7 +59,7 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
-  /** The request on the screen. `ended` fires when the request no longer waits for an answer. */
+  /** The request on the screen. `ended` aborts when the request no longer waits for an answer. */
   let shown: { id: string; ended: AbortController } | undefined
   requests.onEnd((requestID) => {
     if (requestID === shown?.id) shown.ended.abort()

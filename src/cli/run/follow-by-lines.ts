@@ -127,7 +127,7 @@ export async function showRecent(session: SessionApi, view: View): Promise<void>
 
 /** The lines of stdin that are not empty. */
 export interface Lines {
-  /** Resolves with the next line, or with undefined if reading has ended or the signal has fired. */
+  /** Resolves with the next line, or with undefined if reading has ended or the signal has aborted. */
   next(): Promise<string | undefined>
   /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
   pause(): () => void
