@@ -137,8 +137,8 @@ async function checkData({ dataDirectory, environment }: Workspace): Promise<Out
 }
 
 /**
- * Returns one error for each damaged session: the error of its first damaged row. Checks only the 100 sessions that were
- * used last.
+ * Returns one error for each damaged session: the error of its first damaged row. Checks only the 100 sessions that
+ * were used last.
  */
 async function damagedRows(store: Store): Promise<string[]> {
   const errors: string[] = []

@@ -15,10 +15,10 @@ import type { Workspace } from "../workspace/workspace.ts"
 export const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run if none is configured. In a terminal, offers each local model server once, and remembers a
- * refusal. Saves an accepted model in the user's config unless the file already exists. Returns the built-in model if
- * the user accepts no model, or if there is no terminal. Never uses a local server without asking, because any local
- * program could listen on its port.
+ * Chooses the model of a run if none is configured. In a terminal, offers each local model server until the user
+ * accepts or refuses it. Saves an accepted model in the user's config unless the file already exists. Returns the
+ * built-in model if the user accepts no model, or if there is no terminal. Never uses a local server without asking,
+ * because any local program could listen on its port.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
@@ -28,27 +28,31 @@ export async function chooseModel(workspace: Workspace): Promise<string> {
   const servers = await findLocalServers({ fetch, signal: AbortSignal.timeout(1_000) })
   for (const server of servers) {
     if (declined.includes(server.baseURL)) continue
-    const model = await offer(server)
-    if (model !== undefined) return useServer(workspace, server, model)
+    const answer = await offer(server)
+    if (answer === undefined) continue
+    if (answer !== refusal) return useServer(workspace, server, answer)
     declined.push(server.baseURL)
     write(remembered, { declined })
   }
   return offline
 }
 
-async function offer(server: LocalServer): Promise<string | undefined> {
-  const choice = await question(({ select }, signal) =>
+/** Value of the choice that refuses a server. */
+const refusal = ""
+
+/** Returns the chosen model, or the refusal. Returns undefined if the user presses Escape. */
+function offer(server: LocalServer): Promise<string | undefined> {
+  return question(({ select }, signal) =>
     select({
       message: `No model is configured, but ${server.name} is running at ${server.baseURL}. Use one of its models?`,
       output: process.stderr,
       signal,
       options: [
         ...server.models.slice(0, 20).map((model) => ({ value: model, label: model })),
-        { value: "", label: "no, and do not ask again" },
+        { value: refusal, label: "no, and do not ask again" },
       ],
     }),
   )
-  return choice === "" ? undefined : choice
 }
 
 /**
