@@ -60,14 +60,14 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   if (flags.revoke) return revoke(workspace, names, { known, json })
   const open = known.filter(({ state }) => state === "new" || state === "changed")
   if (flags.list || (json && !flags.yes)) return list(workspace, known, json)
-  if (known.length === 0 || open.length === 0) {
+  if (open.length === 0) {
     if (json) return list(workspace, known, json)
     return printLine(
-      known.length === 0
-        ? `Nothing to trust: ${nothing(workspace)}.`
-        : names.length === 0
-          ? `${root(workspace)} is already trusted.`
-          : "Nothing to trust: no named item is new or changed.",
+      names.length > 0
+        ? "Nothing to trust: no named item is new or changed."
+        : known.every(({ state }) => state === "gone")
+          ? `Nothing to trust: ${nothing(workspace)}.`
+          : `${root(workspace)} is already trusted.`,
     )
   }
 
