@@ -231,6 +231,15 @@ test("trusts and revokes items one by one, or all", async () => {
   expect(await states()).toEqual(["opencode.json new", "tackle.toml new"])
 })
 
+test("has nothing to trust after all trusted items were removed, and does not list removed items", async () => {
+  const machine = await createMachine({ config: null, files: { "tackle.json": "{}" } })
+  await machine.trust()
+  await rm(machine.project.path("tackle.json"))
+  expect((await machine.run(["trust"])).stdout).toMatch(/^Nothing to trust: .* does not contain config, tools/)
+  await machine.project.write("tackle.toml", "")
+  expect((await machine.run(["trust", "--yes"])).stdout).not.toContain("tackle.json")
+})
+
 test.skipIf(!hasTmux)("asks for each item at a terminal, and treats a missing answer as no", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const terminal = await openTerminal(machine)
