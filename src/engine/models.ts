@@ -59,7 +59,9 @@ export function createModelChoice(
 
   async function defaultModel(): Promise<Model> {
     if (given === undefined) {
-      throw new UsageError('No model is selected. Set "model" in the config or in the options of createTackle.')
+      throw new UsageError(
+        'No model is selected. Set "model" in the config or in the options of createTackle.',
+      )
     }
     if (typeof given === "string") return models.get(parseModelName(given))
     if (!("doStream" in given)) return given

@@ -235,7 +235,9 @@ test("has nothing to trust after all trusted items were removed, and does not li
   const machine = await createMachine({ config: null, files: { "tackle.json": "{}" } })
   await machine.trust()
   await rm(machine.project.path("tackle.json"))
-  expect((await machine.run(["trust"])).stdout).toMatch(/^Nothing to trust: .* does not contain config, tools/)
+  expect((await machine.run(["trust"])).stdout).toMatch(
+    /^Nothing to trust: .* does not contain config, tools/,
+  )
   await machine.project.write("tackle.toml", "")
   expect((await machine.run(["trust", "--yes"])).stdout).not.toContain("tackle.json")
 })

@@ -13,7 +13,10 @@ import { formatFlag, jsonFlag, tokenFileFlag } from "./flags.ts"
 /** Defines `tackle attach`. */
 export function defineAttach(attach: Command): void {
   attach
-    .option("--dir <path>", "directory of the sessions (default: all directories; with -c: the current directory)")
+    .option(
+      "--dir <path>",
+      "directory of the sessions (default: all directories; with -c: the current directory)",
+    )
     .argument("<url>", "URL of the server")
     .option("-s, --session <id>", "follow this session, and send it each line of stdin")
     .addOption(new Option("-c, --continue", "follow the last session of the directory").conflicts("session"))

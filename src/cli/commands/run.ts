@@ -52,7 +52,10 @@ export function defineRun(run: Command): void {
       ]),
     )
     .addOption(
-      new Option("--replay <file>", "replay a recording, with the recorded results of models and tools").conflicts([
+      new Option(
+        "--replay <file>",
+        "replay a recording, with the recorded results of models and tools",
+      ).conflicts([
         ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
         ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
       ]),
