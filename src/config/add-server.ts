@@ -23,7 +23,8 @@ import { entryOf } from "./node.ts"
 /**
  * Writes an MCP server into a config file of the project or the user and returns the file's path. Uses the first file
  * that exists, or creates one. Keeps comments and layout. Throws `UsageError` if the server already exists or the file
- * is TOML, `ConfigError` if the file is malformed, and `TackleError` if the file cannot be written.
+ * is TOML, `ConfigError` if the file is malformed, `TackleError` if the file cannot be written, and the system error if
+ * the file cannot be read.
  */
 export async function addServer(
   location: Location,

@@ -128,9 +128,8 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
 }
 
 /**
- * Describes an invalid value: what was expected, what kind of value was found, and how to correct it. Never includes
- * string values of the file, which could be secrets. `description` is the schema's text for the key. The result ends
- * with a period.
+ * Describes an invalid value: what was expected, what kind of value was found, and, if known, how to correct it. Never
+ * includes string values of the file, which could be secrets. `description` is the schema's text for the key.
  */
 function describeIssue(
   issue: z.core.$ZodIssue,
@@ -145,10 +144,7 @@ function describeIssue(
   return `${name}: expected ${expected}, found ${foundWords(found, words)}.${more}`
 }
 
-/**
- * Describes the kind of a value. `named` means that a string of another form was expected, and `number` that a number in
- * another range was expected.
- */
+/** Describes the kind of a value. With `named`, another string was expected, and with `number`, another number. */
 export function foundWords(node: ConfigNode, { named = false, number = false } = {}): string {
   if (node.kind === "array") return node.items.length === 0 ? "an empty list" : "a list"
   if (node.kind === "object") return node.entries.length === 0 ? "an empty object" : "an object"
@@ -236,7 +232,7 @@ function valuesOf(issue: z.core.$ZodIssue): string[] {
 /** The schema at one path of a config file. */
 export interface SchemaAt {
   description?: string
-  /** Keys of the object. If the schema has alternatives, only the keys of the alternative that the file uses. */
+  /** Keys of the object. If the schema has alternatives, the keys of those that do not contradict the file. */
   keys: string[]
   /** Keys one level below, by parent key. */
   below: Map<string, string[]>

@@ -11,11 +11,11 @@ import { readSmallFile } from "./small-file.ts"
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
-   * The rules of `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Each rule
-   * applies to all calls to which the original rule applies in Claude Code.
+   * The rules of `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Together, they
+   * apply to all calls to which the original rules apply in Claude Code.
    */
   rules: Rule[]
-  /** One line for each file with settings that Tackle does not use. */
+  /** One line for each file that contains settings that Tackle does not use, or that cannot be read. */
   unused: string[]
 }
 
@@ -73,6 +73,7 @@ function translatePermissions(permissions: unknown, file: SettingsFile): ClaudeS
   }
   for (const action of ["ask", "deny"] as const) {
     const given = permissions[action]
+    if (given !== undefined && !Array.isArray(given)) unused.push(action)
     for (const entry of Array.isArray(given) ? given : []) {
       const translated = typeof entry === "string" ? translateRule(entry, action, file) : undefined
       if (translated) rules.push(...translated)

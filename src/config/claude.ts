@@ -31,8 +31,8 @@ const toolNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Keeps model aliases, which {@link
- * resolveModelAliases} replaces later, and unknown fields, which the check of the config reports.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Model aliases become placeholders, which
+ * {@link resolveModelAliases} replaces later. Unknown fields remain, and the check of the config reports them.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -90,8 +90,8 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   const known = names.flatMap((name) => {
     const tool = toolOf(name)
     if (tool === undefined) {
-      const outcome = granted ? "so it is not added" : "so it is not removed"
-      notes.push({ position: entry.position, text: `${entry.key}: Tackle has no tool ${name}, ${outcome}.` })
+      const text = `${entry.key}: Tackle has no equivalent of ${name}, which is ignored.`
+      notes.push({ position: entry.position, text })
     }
     return tool === undefined ? [] : [tool]
   })
@@ -123,26 +123,26 @@ const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
 const aliasProvider = "claude-code-alias"
 
 /**
- * Returns the entry with the model as `provider/model`. Returns an empty list for `inherit` and for values that are not
- * a model.
+ * Replaces an alias with a placeholder. Returns an empty list for `inherit` and for any other name without a provider.
+ * Returns all other values unchanged.
  */
 function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
   const { value, position } = entry
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return [entry]
   if (modelAliases.has(value.value))
     return [{ ...entry, value: { ...value, value: `${aliasProvider}/${value.value}` } }]
-  if (value.value !== "inherit") notes.push({ position, text: noModel(value.value) })
+  if (value.value !== "inherit")
+    notes.push({
+      position,
+      text: `model: "${value.value}" does not have the form provider/model, and is not one of sonnet, opus, haiku and inherit. The field is ignored.`,
+    })
   return []
 }
 
-function noModel(name: string): string {
-  return `model: "${name}" does not have the form provider/model, and no configured Claude model has this name. The model of the run is used instead.`
-}
-
 /**
- * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with the newest matching Claude model that
- * the config names. Prefers models of the provider in `model`. If the config names no such model, removes the alias and
- * adds a note.
+ * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with a matching Claude model that the config
+ * names. Prefers models of the provider in `model`, and then the last name in alphanumeric order, which is usually the
+ * newest model. If the config names no such model, removes the alias and adds a note.
  */
 export function resolveModelAliases(tree: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -164,7 +164,8 @@ export function resolveModelAliases(tree: ObjectNode): Translated {
     if (entry.key !== "model" || provider !== aliasProvider) return entry
     const model = ranked.find((name) => name.toLowerCase().includes(alias))
     if (model !== undefined) return { ...entry, value: { ...entry.value, kind: "scalar", value: model } }
-    notes.push({ position: entry.position, text: noModel(alias) })
+    const text = `model: the config names no Claude model that matches "${alias}". The field is ignored.`
+    notes.push({ position: entry.position, text })
     return undefined
   }
 
@@ -201,8 +202,9 @@ function textIn(node: ConfigNode | undefined): string | undefined {
 }
 
 /**
- * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. `${NAME}` becomes
- * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Values of any other shape remain unchanged, and
+ * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. Keeps the URL and
+ * the headers of a remote server, and the command, arguments and environment of a local server. `${NAME}` becomes
+ * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Values that are not objects remain unchanged, and
  * the check rejects them.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {

@@ -136,10 +136,7 @@ function userFolders(location: Location): string[] {
   return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
 }
 
-/**
- * Lists the skill directories of the project. Excludes the user's own directories if the home directory is the
- * worktree.
- */
+/** Lists the skill directories of the project. Excludes the user's own directories, which the worktree may contain. */
 function projectFolders(location: Location): string[] {
   const names = [
     ...foreignFolders,

@@ -11,7 +11,7 @@ export interface EnabledSetting {
    * `agent.<name>.permission`.
    */
   key: string
-  /** The value in the file, before substitution. */
+  /** The value in the file, before substitution. For a rule, its pattern. */
   value: unknown
   rule?: Rule
   /** The effect of the setting, if it is not obvious from the key. */
@@ -19,9 +19,8 @@ export interface EnabledSetting {
 }
 
 /**
- * Lists everything that a config file would enable, in file order but with rules first. Does not omit, shorten or
- * substitute anything, because the user decides whether to trust the file. Throws `ConfigError` if the text cannot be
- * parsed.
+ * Lists everything that a config file would enable, in file order but with rules first. Does not shorten or substitute
+ * values, because the user decides whether to trust the file. Throws `ConfigError` if the text cannot be parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
   const { rest, rules } = takeRules((await parseConfig(path, text)).tree)
@@ -63,9 +62,9 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^instructions$/, "sends the text of these files to the model"],
   [/^agent\..*\.prompt$/, "instructions for the agent"],
   [/^command\..*\.template$/, "prompt of the command; !`…` runs shell commands"],
-  [/^provider\..*\.(?:baseURL|options\.api)$/, "receives all prompts and the API key"],
+  [/^provider\..*\.(?:baseURL|options\.api)$/, "receives the prompts to this provider and its API key"],
   [/^provider\..*\.npm$/, "a package whose code connects to the provider"],
-  [/^provider\..*\.headers\./, "headers that are sent with every request"],
+  [/^provider\..*\.headers\./, "headers that are sent with every request to this provider"],
   [/^mcp\..*\.command$/, "a program that runs outside the sandbox"],
   [/^mcp\..*\.environment\./, "an environment variable of that program"],
   [/^mcp\..*\.url$/, "a server whose tools are offered; it receives the arguments of their calls"],
@@ -79,7 +78,7 @@ function noteOn({ key, value }: { key: string; value: unknown }): { note?: strin
   const found = notes.find(([pattern]) => pattern.test(key))?.[1]
   const put = JSON.stringify(value).matchAll(/\{(env|file):([^{}"]+)\}/g)
   const substitutions = [...put].map(([, kind, name]) =>
-    kind === "env" ? `includes the variable ${name}` : `includes the file ${name}`,
+    kind === "env" ? `includes the variable ${name?.split(":-", 1)[0]}` : `includes the file ${name}`,
   )
   const all = [...(found ? [found] : []), ...substitutions, ...(known ? [] : ["not used by Tackle"])]
   return all.length > 0 ? { note: all.join("; ") } : {}

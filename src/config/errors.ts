@@ -1,17 +1,19 @@
 import { UsageError } from "../util/errors.ts"
 
-/** A position in a config file. `file` is a path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
+/**
+ * A position in a config. `file` is a path, or a name such as `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1.
+ */
 export interface Position {
   file: string
   line: number
   column: number
 }
 
-/** A problem in a config file. The text never quotes values from the file, because they could be secrets. */
+/** A problem in a config file. The text does not quote values that could be secrets. */
 export interface Problem {
   position: Position
   text: string
-  /** The top-level key that contains the problem. Absent if the problem concerns the whole file. */
+  /** The top-level key that contains the problem, if known. */
   section?: string
 }
 

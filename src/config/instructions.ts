@@ -18,8 +18,9 @@ export function instructionFiles(location: Location): string[] {
 
 /**
  * Returns a function that finds the instruction files for a file in a subdirectory of the project, from the worktree
- * root down. Excludes the file itself and the instruction files that are always used. Does not follow links. The
- * function runs at each read, so it does not access the file system for files in the working directory or its parents.
+ * root down. Excludes the file itself and the instruction files that are always used. Does not resolve links in the
+ * path. The function runs at each read, so it does not access the file system for files in the working directory or its
+ * parents.
  */
 export function instructionFinder(location: Location): (file: string) => string[] {
   const counted = new Set([...projectLevels(location), ...ownInstructionFolders(location)])
@@ -70,7 +71,7 @@ function firstFile(directory: string, names: readonly string[]): string[] {
   return found === undefined ? [] : [found]
 }
 
-/** Makes relative paths in `instructions` absolute. */
+/** Makes the paths in `instructions` absolute, including those that start with `~/`. Does not change URLs. */
 export function resolveInstructions(
   tree: ObjectNode,
   start: { directory: string; home: string },
@@ -91,9 +92,9 @@ export function instructionsDirectory(file: string): string {
 }
 
 /**
- * Removes the instructions that an untrusted project may not name. Keeps only Markdown and text files that, with links
- * resolved, are inside the worktree of the project. Any other entry could send the user's files or a web page to the
- * model.
+ * Removes the instructions that an untrusted project may not name, because they could send the user's files to the
+ * model. Keeps only Markdown and text files inside the worktree of the project. Resolves the links in a path, or in the
+ * part of a pattern before its first wildcard.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,

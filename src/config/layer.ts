@@ -18,7 +18,7 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   text: string
   /** SHA-256 in hex of the file's bytes. Empty for a source that is not a file. */
   hash: string
-  /** Whether the source is trusted. False for the files of an untrusted project. */
+  /** Whether the source is trusted. The user's own sources always are. */
   trusted: boolean
   /** Reads the files that the text includes. By default, reads them from disk. */
   read?: FileReader
@@ -33,9 +33,9 @@ export interface ConfigLayer {
   warnings: string[]
   /** Problems in settings that are ignored until the project is trusted. They are not fatal. */
   typos: Problem[]
-  /** Problems that are fatal unless the affected sections, which `tree` excludes, are ignored. In text order. */
+  /** Fatal problems, in text order. For Tackle's own files, `tree` excludes the sections that have problems. */
   problems: Problem[]
-  /** Keys that are ignored because the project is not trusted. */
+  /** The settings that are ignored because the project is not trusted, such as `provider` or `allow rules`. */
   ignored: string[]
 }
 
@@ -198,7 +198,9 @@ function lenient(
     report.warn(`${describeProblem(problem)} ${outcome}`)
   }
   for (const problem of pruned.dropped) {
-    if (!problem.unknown) report.warn(`${describeProblem(problem)} The value is ignored.`)
+    if (problem.unknown) continue
+    const ignored = nodeAt(tree, problem.path) === undefined ? "object" : "value"
+    report.warn(`${describeProblem(problem)} The ${ignored} is ignored.`)
   }
   const unknown = pruned.dropped.filter((problem) => problem.unknown).map(({ path }) => path.join("."))
   if (unknown.length > 0) report.warn(`${report.name}: Tackle does not use ${unknown.join(", ")}.`)

@@ -22,11 +22,11 @@ export interface LoadConfigOptions extends Location {
   /** Whether the project's files are trusted. A function checks each file by its content. */
   trusted: boolean | TrustCheck
   /**
-   * Receives all problems in file order. If set, `loadConfig` does not throw for problems, and ignores sections with
-   * problems and files that cannot be read. Use it only for commands that do not act on the config, because a deny rule
-   * could be lost.
+   * Receives all problems. If set, `loadConfig` does not throw for problems, and ignores invalid settings and files
+   * that cannot be read or parsed. Use it only for commands that do not act on the config, because a deny rule could be
+   * lost.
    */
-  onProblems?: (mistakes: readonly Problem[]) => void
+  onProblems?: (problems: readonly Problem[]) => void
 }
 
 /** The merged config of a run. Use `origin` to find the source of a value. */
@@ -34,10 +34,10 @@ export interface LoadedConfig {
   /** The merged settings as plain values, without `permission`. The objects have no prototype. */
   config: Config
   /**
-   * Rules in order of increasing precedence, with file and line. `user` includes `TACKLE_CONFIG`. `untrusted` contains
-   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only make
-   * verdicts stricter. `environment` contains the rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take
-   * precedence over the project.
+   * Rules in order of increasing precedence, with their file and, except for Claude Code's rules, their line. `user`
+   * includes `TACKLE_CONFIG`. `untrusted` contains the rules of untrusted project files and of Claude Code's settings,
+   * which follow `project` and can only make verdicts stricter. `environment` contains the rules of
+   * `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
@@ -48,27 +48,26 @@ export interface LoadedConfig {
   environmentAgentPermission: Record<string, Rule[]>
   /** The plugins that trusted files name, each with the path of its file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
-  /** Whether all config files of the project are trusted. */
+  /** Whether all config files of the project, except Markdown agents and commands, are trusted. */
   projectTrusted: boolean
-  /** Files that were read, and `TACKLE_CONFIG_CONTENT` if it is set, in order of increasing precedence. */
+  /** Files that were parsed, and `TACKLE_CONFIG_CONTENT` if it is set, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
   /**
    * Returns the location that defines the effective value at a key path, such as `["provider", "openai", "name"]`, or
-   * undefined if no file sets the key.
+   * undefined if no file sets the key. Does not find `permission`, because rules contain their location.
    */
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
   /** Warnings, one line each. */
   warnings: string[]
-  /** Warnings about problems in an untrusted project's Tackle files, which are ignored until the project is trusted. */
+  /** The `warnings` about settings of an untrusted project that are ignored until the project is trusted. */
   typos: string[]
   /**
-   * Notes about Markdown agents and commands that are ignored or have unused fields, one line each. Most notes concern
-   * files of other programs.
+   * Notes about Markdown agents and commands: files that are ignored, and fields that are not used as written.
    */
   notes: { file: string; text: string }[]
   /**
-   * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` in the same cases
-   * as {@link loadConfig}.
+   * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` for problems, even
+   * if `onProblems` is set.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
   /** The ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */
@@ -77,9 +76,10 @@ export interface LoadedConfig {
 
 /**
  * Reads and merges all config files. Objects merge by key. A later list replaces an earlier list, except for
- * `instructions` and `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` if
- * files cannot be read or parsed, formatters are incomplete, or Tackle's own files contain unknown keys or wrong types.
- * In the files of other programs, unknown keys and wrong types cause warnings.
+ * `instructions` and `secrets`. Rules are joined in file order. Ignores missing files, except the file in
+ * `TACKLE_CONFIG`. Unless `onProblems` is set, throws one `ConfigError` with all problems, such as files that cannot be
+ * parsed, or unknown keys in Tackle's own files. In the files of other programs, unknown keys and wrong types cause
+ * warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)

@@ -38,13 +38,19 @@ export async function branchOf(worktree: string): Promise<string | undefined> {
   return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
 }
 
-/** Returns `$XDG_CONFIG_HOME`, or its default. This directory contains the config directories of all programs. */
+/**
+ * Returns the parent directory of the user's config directories: `$XDG_CONFIG_HOME` if it is an absolute path,
+ * otherwise `~/.config`.
+ */
 export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
 }
 
-/** Lists the directories from the worktree root down to the working directory. */
+/**
+ * Lists the directories from the worktree root down to the working directory. If the working directory is outside the
+ * worktree, returns only the working directory.
+ */
 export function projectLevels({ directory, worktree }: Location): string[] {
   if (!isInside(directory, worktree)) return [directory]
   const steps = relative(worktree, directory).split(sep).filter(Boolean)

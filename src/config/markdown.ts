@@ -8,7 +8,7 @@ import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectN
 /** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
   tree: ObjectNode
-  /** Notes about fields that Tackle does not use. */
+  /** Notes about fields and values that Tackle does not use. */
   notes: Problem[]
 }
 
@@ -71,7 +71,7 @@ function takeName(
     throw new ConfigError([
       {
         position,
-        text: `${what} must consist of words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" or ":" between words.`,
+        text: `${what} must consist of words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" or ":" between words, and have at most 128 characters.`,
       },
     ])
   }
@@ -158,7 +158,7 @@ function plain(value: unknown): string | number | boolean | null {
 
 /**
  * Parses lines of the form `key: value` in front matter that is not valid YAML, as other programs do. The value is the
- * rest of the line. Returns undefined if any line has another form.
+ * rest of the line. Skips blank lines and comments. Returns undefined if any other line has another form.
  */
 function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
   const entries: ConfigEntry[] = []

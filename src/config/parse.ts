@@ -8,8 +8,8 @@ import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
 /**
- * Parses a config file of any format into a tree of Tackle's own shape, with notes about omitted fields. Throws
- * `ConfigError` if the text cannot be parsed.
+ * Parses a config file of any format into a tree of Tackle's own shape, with notes about fields and values that Tackle
+ * does not use. Throws `ConfigError` if the text cannot be parsed.
  */
 export async function parseConfig(
   path: string,

@@ -143,7 +143,9 @@ function readLine(
     if (!(error instanceof ConfigError)) throw error
     const problems = error.problems.map(({ position, text }) => ({
       position: { ...position, line },
-      text: text.replace("a config file must contain an object", "a case must be an object"),
+      text: text
+        .replace("a config file must contain an object", "a case must be an object")
+        .replace("the end of the file", "the end of the line"),
     }))
     throw new ConfigError(problems, error)
   }

@@ -20,7 +20,8 @@ import { type FileReader, type SubstitutionContext, substitute } from "./substit
 /**
  * Lists the items of a project that must be trusted: config, tools, plugins, skills, agents, commands, and the
  * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
- * config that cannot be parsed has no hash and no packages. The problem is reported when the config is loaded.
+ * config that cannot be parsed has an empty hash and no packages. The problem is reported when the config is loaded.
+ * `wanted` limits the kinds.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -91,8 +92,9 @@ export interface TrustContent {
 const maxFiles = 64
 
 /**
- * Returns the hash of a config and of the files that it includes. Reads each included file once. The hash also records
- * which files are missing or unreadable, so the config is no longer trusted when such a file appears.
+ * Returns the content of a config, with one hash for the config and the files that it includes. Reads each included
+ * file once. The hash also records which files are missing or unreadable, so the config is no longer trusted when such
+ * a file appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },

@@ -15,7 +15,7 @@ export interface FileRules {
   examples: RuleExample[]
 }
 
-/** A problem in the rules of a file. `isAction` is true if an invalid or misspelled action was read as `ask`. */
+/** A problem in the rules of a file. `isAction` is true if a missing or invalid action was read as `ask`. */
 export interface RuleProblem extends Problem {
   isAction?: true
 }
@@ -66,7 +66,10 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
   return { rest, rules, problems }
 }
 
-/** Reads one section: a single action, or actions by permission or pattern. `path` is the path shown in problems. */
+/**
+ * Reads one section: a single action, or actions by permission, or by permission and pattern. `path` is the path shown
+ * in problems.
+ */
 export function readRules(
   node: ConfigNode,
   path: string,
@@ -113,8 +116,8 @@ export function readRules(
 }
 
 /**
- * Reads the action of a pattern, which may be an object with examples. If the key of the action is misspelled, the
- * action is `ask`.
+ * Reads the action of a pattern, which may be an object with examples. If the action is missing, or its key is
+ * misspelled, the action is `ask`.
  */
 function readPattern(
   node: ConfigNode,
@@ -137,9 +140,13 @@ function readPattern(
       if (near === "action") misspelled ??= problem
     }
   }
-  if (!action && misspelled) misspelled.isAction = true
-  const orElse = { kind: "scalar", position, value: misspelled ? "ask" : null } as const
-  return { action: action ?? orElse, examples }
+  if (action) return { action, examples }
+  if (misspelled) misspelled.isAction = true
+  else {
+    const text = `${path}.action is missing: expected "allow", "ask" or "deny".`
+    problems.push({ position, text, isAction: true })
+  }
+  return { action: { kind: "scalar", position, value: "ask" }, examples }
 }
 
 function readExamples(
@@ -208,7 +215,7 @@ const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denie
  * Returns a problem for each example whose decision differs from the expected one. The examples are tested only against
  * the defaults and the rules of this file. An example of an agent is also tested against the agent's rules and the
  * ceiling of a built-in agent. Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot
- * override a deny. Loads the shell parser only for `bash` examples.
+ * override a deny.
  */
 export async function brokenExamples(
   rules: FileRules,
@@ -230,7 +237,7 @@ export async function brokenExamples(
     problems.push({
       position,
       section: example.agent === undefined ? "permission" : "agent",
-      text: `${path}: this pattern ${verdicts[verdict]}${by}, but the example expects "${expected}". Fix the rule or the example. Run \`tackle permission check\` to see why.`,
+      text: `${path}: this pattern ${verdicts[verdict]}${by}, but the example expects "${expected}". Fix the rule or the example.`,
     })
   }
   return problems

@@ -230,7 +230,7 @@ const sections = {
       .array(z.string().min(1))
       .describe("Environment variables to pass to commands and custom tools even if they contain keys"),
   shell: () =>
-    z.string().describe("Shell that runs commands (default: bash if it is installed, otherwise sh)"),
+    z.string().describe("Shell that runs commands (default: /bin/bash if it exists, otherwise /bin/sh)"),
   sandbox: () =>
     SandboxSetting.describe(
       'Sandbox for commands. "auto" (default): use a sandbox if one is available. "require": refuse to run commands without one. "off": never use one. In an object, `mode` takes these values, and `allow: "auto"` runs commands in the sandbox without permission requests',

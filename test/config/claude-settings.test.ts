@@ -77,9 +77,11 @@ test("reads local settings and those of the user, and keeps the trust of the pro
 test("lists what it does not use", () => {
   settings({ allow: ["Read"], deny: ["Foo(x)", "Read(!a)", 7, "Bash(x)"], defaultMode: "plan" })
   place.write("project/.claude/settings.local.json", "{")
+  place.write("home/.claude/settings.json", { permissions: { deny: "Read", ask: [] } })
   const { home, project } = place
   const { unused } = readClaudeSettings({ directory: project, worktree: project, home, environment: {} })
   expect(unused).toEqual([
+    "~/.claude/settings.json: permissions (deny)",
     '.claude/settings.json: permissions (allow with 1 entry; write rules under `permission` instead, defaultMode, deny "Foo(x)", deny "Read(!a)", deny 7)',
     expect.stringMatching(/^\.claude\/settings\.local\.json: not valid JSON/),
   ])

@@ -243,6 +243,7 @@ describe("OpenCode's files", () => {
       override: ["a", "b"],
     })
     expect(warnings).toHaveLength(4)
+    expect(warnings[0]).toContain("cost.output is missing: expected a number. The object is ignored.")
   })
 
   test("rejects a syntax error, as rules could be lost", async () => {

@@ -110,6 +110,7 @@ describe("Tackle's own files are strict", () => {
     ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: aliases/],
     ["a list", agent("- a"), /a\.md:2:1: .*expected fields/],
     ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: the name must consist of/],
+    ["a long name", agent(`name: ${"a".repeat(129)}`), /a\.md:2:1: the name must .* at most 128 characters/],
     ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
   ]
   test.for(problems)("%s", async ([, text, message]) => {
@@ -156,7 +157,11 @@ describe("other programs' files", () => {
       tools: { "*": false, read: true, grep: true, docs_find: true, "all_*": true, list: false },
     })
     const told = notes.map(({ text }) => text).join("\n")
-    for (const word of ["NotebookEdit, so it is not added", "Bash(git diff:*), so it is not added", '"opus"'])
+    for (const word of [
+      "no equivalent of NotebookEdit,",
+      "no equivalent of Bash(git diff:*),",
+      'no Claude model that matches "opus"',
+    ])
       expect(told).toContain(word)
   })
 

@@ -64,4 +64,5 @@ test("reports all invalid lines at once, by number", async () => {
   const error = await readPermissionCases(bad.join("\n"), "c.jsonl").catch((reason: unknown) => reason)
   if (!(error instanceof ConfigError)) throw new Error("expected a ConfigError", { cause: error })
   expect(error.problems.map(({ position: { line } }) => line)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+  expect(error.problems[0]?.text).toContain("the end of the line")
 })

@@ -81,7 +81,7 @@ test("requires an action in a pattern's object, and rejects other keys", async (
     '{ "permission": { "bash": { "x": { "examples": {} }, "y": { "action": "deny", "a": 1 } } } }',
   )
   const message = await place.failure()
-  expect(message).toContain('permission.bash.x: expected "allow", "ask" or "deny"')
+  expect(message).toContain('permission.bash.x.action is missing: expected "allow", "ask" or "deny".')
   expect(message).toContain('unknown key "permission.bash.y.a"')
 })
 

@@ -111,3 +111,9 @@ test("uses .mcp.json only after trust, and shows its servers for it", async () =
     note: expect.stringMatching(/program that runs.*includes the variable ROOT/),
   })
 })
+
+test("shows the variables that a config includes, without their defaults", async () => {
+  expect(await enabledSettings("tackle.json", '{ "model": "{env:MODEL:-a/b}" }')).toEqual([
+    { key: "model", value: "{env:MODEL:-a/b}", note: "includes the variable MODEL" },
+  ])
+})
