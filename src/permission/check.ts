@@ -28,8 +28,8 @@ export interface DetailedVerdict extends Verdict {
 
 /**
  * Splits a request into checks, judges each check and returns the strictest verdict. Reads the file system, for example
- * to resolve links and to find the files that a command reads. Throws the system error if the worktree cannot be
- * resolved.
+ * to resolve links and to find the files that a command reads. Throws the system error if the worktree or the home
+ * directory cannot be resolved.
  */
 export async function checkRequest(
   request: PermissionAsk,
@@ -144,9 +144,9 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
 }
 
 /**
- * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. If the request has none, adds
- * the pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are never
- * remembered, so they ask every time. A check for `external_directory` already contains its patterns.
+ * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. If `always` is undefined,
+ * adds the pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are
+ * never remembered, so they ask every time. A check for `external_directory` already contains its patterns.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check

@@ -44,8 +44,9 @@ export interface BoundsRequest {
 /**
  * Returns the bounds of a command. The rules that judge its request also determine its bounds:
  *
- * - If `edit` is denied for all paths, nothing in the worktree is writable.
- * - Protected files are read-only and secrets are hidden, unless a rule names and allows them.
+ * - If `edit` is denied in general, nothing in the worktree is writable, not even paths that narrower rules allow.
+ * - Protected files are read-only and secrets are hidden, unless a rule names and allows them. For exceptions, see
+ *   `programs`.
  * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied
  *   for `read` are hidden. Directories above a path that a deny rule names cannot be renamed.
  * - Directories that an `edit` rule allows by an absolute path are writable.
@@ -272,8 +273,8 @@ function readIfFile(path: string): string | undefined {
 /**
  * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names.
  * Commands cannot connect to a host for which the rules ask, because a connection cannot wait for the user's answer.
- * A host that resolves to a private address also needs a `private_network` rule, unless a `network` rule names the
- * address.
+ * Unless the network is open for all hosts, a host that resolves to a private address also needs a `private_network`
+ * rule, or a `network` rule that names the address.
  */
 export function networkOf(policy: Policy): Network {
   if (!allowsSomeHost(policy)) return "closed"

@@ -1,7 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** A refused request, with the source of and the reason for the refusal. */
+/** A refused request, with the source and the reason of the refusal. */
 export interface Denial {
   /**
    * Why the request was refused: `denied` by a rule, `rejected` by the user or a plugin, or `unanswered` because no
@@ -64,7 +64,7 @@ function describe({ permission, patterns, by, rule, ceiling, rules = [], feedbac
     case "auto":
       return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without this action, or tell the user that the approval is needed.`
     case "client":
-      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without this action, or ${advice(rules)}`
+      return `Refused: ${what} needs the user's approval, but the client did not return the user's answer. Continue without this action, or ${advice(rules)}`
     case "no-terminal":
       return `Refused: ${what} needs the user's approval, but no user is available here. Continue without this action, or ${advice(rules)}`
   }

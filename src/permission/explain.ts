@@ -26,13 +26,13 @@ export interface ExplainedCheck {
   reason?: string
   /** The path with symbolic links resolved. */
   resolved?: string
-  /** Other matching rules, which the deciding rule overrules. */
+  /** Other matching rules, which did not decide. */
   shadowed: ExplainedRule[]
 }
 
 /**
- * One command of a command text. For permissions other than `bash` and `sandbox_escape`, one pattern of the request,
- * with an empty `argv`.
+ * One command of a command text. For permissions other than `bash` and `sandbox_escape`, one check of the requested
+ * permission, with an empty `argv`.
  */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
@@ -44,9 +44,9 @@ export interface Explanation {
   /** The deciding rule of the first check that has the overall verdict. */
   rule?: ExplainedRule
   commands: ExplainedCommand[]
-  /** All checks: of commands, of the files that commands name or open, and of paths outside the worktree. */
+  /** All checks, such as those of commands, of files that commands name or open, and of paths outside the worktree. */
   checks: ExplainedCheck[]
-  /** All overruled rules, without duplicates. */
+  /** The `shadowed` rules of all checks, without duplicates. */
   shadowed: ExplainedRule[]
 }
 
@@ -152,7 +152,7 @@ function explainCheck(
     pattern,
     verdict: action,
     rule: rule && show({ rule, layer }),
-    reason: judged?.reason ?? (own ? "the file belongs to the session" : undefined),
+    reason: judged?.reason ?? (own && rule === undefined ? "the file belongs to the session" : undefined),
     resolved,
     shadowed: matchingRules(policy, permission, forms, options.alias)
       .filter((match) => match.rule !== rule)

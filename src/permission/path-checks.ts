@@ -44,7 +44,9 @@ const maxListed = 30_000
 
 type Followed = FollowedPath | { problem: string }
 
-/** Resolves the paths of a scope. Throws the system error if the worktree cannot be resolved. */
+/**
+ * Resolves the paths of a scope. Throws the system error if the worktree or the home directory cannot be resolved.
+ */
 export function resolveScope(scope: Scope, home: string): ResolvedScope {
   const known = new Map<string, FollowedPath>()
   const results = new Map<string, Followed>()

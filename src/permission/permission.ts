@@ -37,7 +37,8 @@ export interface Permission {
   /**
    * Resolves if the whole request is allowed. Judges the whole request before it asks the user. Awaits `beforeQuestion`
    * before each question, so that clients see the call first. Throws `PermissionError` if a rule, a plugin or the user
-   * refuses the request, or if no user answers it. Throws the signal's reason if the signal aborts.
+   * refuses the request, or if no user answers it. If the signal aborts, throws the signal's reason if it is a
+   * `TackleError`, otherwise an `AbortedError`.
    */
   ask(
     request: SessionAsk,

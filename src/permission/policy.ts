@@ -6,10 +6,11 @@ import { concerns, expandHome } from "./rules.ts"
 export interface Layer {
   name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
   rules: Ruleset
-  /** Whether the rules can only make a verdict stricter. Set for an untrusted project. */
+  /** Whether the rules can only make a verdict stricter. Set, for example, for an untrusted project. */
   tightenOnly?: boolean
   /**
-   * Whether the rules can turn an ask into an allow, but cannot override a deny by a lower layer or by the ceiling.
+   * Whether the rules can turn an ask of a lower layer into an allow, but cannot override a deny of a lower layer or
+   * lift the ceiling.
    */
   keepsDenies?: boolean
 }

@@ -5,7 +5,7 @@ import { directoryEntries, isFile } from "../util/file-system.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { realPath } from "../util/paths.ts"
 
-/** The real path of a file, and the SHA-256 of its content in hex. */
+/** The real path of a file, and the SHA-256 of its content in hex. The hash is empty if the file cannot be read. */
 export type FileHash = readonly [path: string, hash: string]
 
 /** Maximum size of a hashed file, in bytes. Without a limit, a hostile project could delay startup. */

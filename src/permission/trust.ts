@@ -33,7 +33,10 @@ export interface Trust {
     directoryRealPath: string,
     items: readonly TrustItem[],
   ): { trusted: boolean; changed: TrustItem[] }
-  /** Returns the state of an item. `changed` means that the item was trusted with different content. */
+  /**
+   * Returns the state of an item. `changed` means that the item was trusted with different content, or that its content
+   * cannot be read now.
+   */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
    * Trusts these items of the directory. Keeps the other trusted items, because the user sees only items on the path to
@@ -178,13 +181,19 @@ export interface TrustItem {
 export interface FoundItem extends TrustItem {
   /** Absolute path of the file, or of the directory of a package. */
   file: string
-  /** SHA-256 in hex of each file that the hash covers, by real path. These files can run once the item is trusted. */
+  /**
+   * SHA-256 in hex of each file of a tool, plugin, skill or package, by real path. These files can run once the item is
+   * trusted. Empty for other kinds. `dependencies` contains the files of dependencies.
+   */
   contents: ReadonlyMap<string, string>
   /** The dependencies of a package. The hash also covers their modules. */
   dependencies?: PackageDependencies
 }
 
-/** The locations that {@link collectTrustItems} searches. Paths are absolute and inside the worktree. */
+/**
+ * The locations that {@link collectTrustItems} searches. Paths are absolute and, except for packages, inside the
+ * worktree.
+ */
 export interface TrustSources {
   /**
    * Config files. The hash also covers included files. The caller computes the hash, because finding the included files
@@ -205,7 +214,7 @@ export interface TrustSources {
 }
 
 /**
- * Lists the trust items of a project, sorted by path. Omits files that do not exist.
+ * Lists the trust items of a project, sorted by path.
  *
  * The hash of a tool or plugin file also covers the subdirectories of its folder, because the file can import from
  * them. Each file directly in the folder has its own hash. The hash of a skill covers its directory. The hash of a

@@ -78,6 +78,16 @@ describe("explain", () => {
     ])
   })
 
+  test("gives the session as the reason for a read only if no rule decides", async () => {
+    const reason = async (policy: Policy, pattern: string) => {
+      const scope = scopeOf(policy, "/w", ["/session"])
+      const request = { permission: "read", patterns: [pattern] }
+      return (await harness().permission.explain(request, scope)).checks[0]?.reason
+    }
+    expect(await reason(written(["read", "*", "ask"]), "/session/a")).toBe("the file belongs to the session")
+    expect(await reason(written(["read", "*", "deny"]), "/session/a")).toBeUndefined()
+  })
+
   test("shows a rule as written, with `~`", async () => {
     const policy = written(["read", "~/.ssh/**", "deny"])
     const { rule } = await explain(policy, { permission: "read", patterns: ["/h/.ssh/id"] })

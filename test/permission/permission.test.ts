@@ -282,7 +282,7 @@ describe("createPermission", () => {
 
   test.each([
     ["no-terminal", /no user is available here/],
-    ["client", /the client or its user dismissed/],
+    ["client", /the client did not return the user's answer/],
     ["auto", /not approved automatically/],
   ] as const)("names %s as the reason of a refusal", async (source, text) => {
     const { permission, scope } = answering(() => ({ reply: "reject" }), source)

@@ -12,9 +12,9 @@ export type Suggestion = { pattern: string } | { reason: string }
 
 /**
  * Returns the pattern that "always" remembers for a command: the program and the words that identify its action, such
- * as `git push *` or `npm run build *`. Returns the whole command for a program that runs or removes its operands, runs
- * another command or writes settings, and for a command with risky words that a rule must name (`isRisky`). Returns a
- * reason if no pattern covers only this command.
+ * as `git push *` or `npm run build *`. Returns the whole command if its first words do not identify its action, for
+ * example for a program that runs or removes its operands, or if it has risky words that a rule must name (`isRisky`).
+ * Returns a reason if no pattern covers only this command.
  */
 export function suggestPattern(command: PlannedCommand, isRisky = false): Suggestion {
   const { argv, pattern, opaque, assignments = [], runsInput } = command

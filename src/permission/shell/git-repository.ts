@@ -407,7 +407,7 @@ function readOffset(bytes: Buffer, from: number): { value: number; next: number 
  * Returns variables that stop git from running programs that the configuration of a repository names: file system
  * monitors, hooks, signing programs, pagers, editors, prompts and transports. These variables also disable
  * configuration outside the repository, optional locks and submodules. They do not disable external diff programs,
- * filters and text conversion drivers: see {@link repositoryProblem}.
+ * filters or text conversion drivers: see {@link repositoryProblem}.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {

@@ -109,7 +109,7 @@ const programs: ReadonlyMap<string, Program> = new Map(
   allPrograms.flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
 )
 
-/** Returns true for a command whose purpose is to reach another machine or a service outside the sandbox. */
+/** Returns true for a command of a known program that reaches another machine or a service outside the sandbox. */
 export function needsNetwork([program, subcommand]: readonly { text: string }[]): boolean {
   const name = basename(program?.text ?? "")
   return servicePrograms.has(name) || (name === "git" && gitTransfers.has(subcommand?.text ?? ""))

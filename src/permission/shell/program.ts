@@ -8,7 +8,10 @@ export type ProgramTable = readonly (readonly [names: string, program: Program])
  * an attached value, and other options take none. In other lists, a final `*` means that the value is attached.
  */
 export interface Program extends WordStyle {
-  /** Options with which the program only reads. Without this field, no command of the program is proved read-only. */
+  /**
+   * Options with which the program only reads. Without this field, a command of the program is proved read-only only by
+   * `version` or `prints`.
+   */
   readOnly?: string | ReadOnly
   /** Options with which the program, without any other argument, only prints information about itself. */
   version?: string
@@ -122,7 +125,10 @@ export interface Program extends WordStyle {
    */
   builtin?: "evaluates" | "changes" | "named" | ((words: readonly string[]) => boolean)
 
-  /** The number of words that "always" remembers, or `exact` for the whole command. Default: 1. */
+  /**
+   * The number of words that "always" remembers, or `exact` for the whole command. Default: `exact` if `input` is set,
+   * otherwise 1.
+   */
   remember?: number | "exact"
   /** Subcommands for which "always" remembers the whole command, because they write settings or run a command. */
   exact?: string

@@ -41,10 +41,10 @@ export interface Proof {
 }
 
 /**
- * Proves that a command writes nothing, starts nothing and does not use the network. Requires that every option is
- * known, that every word is literal except for `$HOME` and `$PWD` at its start, and that the program is called by a
- * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`. A word
- * that starts with a wildcard may expand to an option, so it is accepted only if `acceptsWildcards` is true.
+ * Proves that a command writes nothing, starts nothing and does not use the network. Returns undefined if there is no
+ * proof, for example because an option is unknown or a word is known only at run time. The files that the command reads
+ * are judged as `read`. A word that starts with a wildcard may expand to an option, so it is accepted only if
+ * `acceptsWildcards` is true.
  */
 export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false): Proof | undefined {
   const listed = command.wrapper && listedFiles(command.wrapper)
@@ -281,7 +281,7 @@ function needsHardenedGit(plan: ShellPlan): boolean {
   )
 }
 
-/** Returns true for a glob that cannot expand to a hidden file or a secret. */
+/** Returns true for a glob that cannot expand to a hidden file and does not name a secret. */
 function isPlainGlob(word: Word): boolean {
   const isValue = /^--[a-z-]+=/.test(word.text)
   const hidden = word.text.split("/").some((segment) => segment.startsWith(".") && /[*?[]/.test(segment))

@@ -28,7 +28,8 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
 }
 
 /**
- * Returns the values, attached or as the next word, of the options that a rule must name. Each value may be a command.
+ * Returns the values, attached or as the next word, of the options in `risks` and `inPlace` of the program. Each value
+ * may be a command.
  */
 export function riskValues(name: string, words: readonly Word[]): string[] {
   const program = findProgram(name)

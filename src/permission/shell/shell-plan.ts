@@ -116,8 +116,8 @@ function isFixed(directory: string): boolean {
 }
 
 /**
- * The commands and files of a tree. `texts` are command texts that other shells run. `problem` is the reason why the
- * text could not be analyzed.
+ * The commands and files of a tree. `texts` are command texts that the commands run, such as the text of `sh -c`.
+ * `problem` is the reason why the text could not be analyzed.
  */
 export interface Walked {
   commands: PlannedCommand[]
@@ -132,7 +132,7 @@ export interface Walked {
   garbled: boolean
 }
 
-/** A command text that another shell runs, with the input of that shell. */
+/** A command text that a command such as `sh -c` or `eval` runs, with the input of that command. */
 export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
   text: string
   directories: Directories

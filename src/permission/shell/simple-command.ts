@@ -281,7 +281,7 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
 function builtinReason(name: string, words: readonly Word[]): string | undefined {
   if (reserved.has(name)) return `${name} is a shell keyword`
   const builtin = findProgram(name)?.builtin
-  if (builtin === "evaluates") return `${name} runs text that is built at run time`
+  if (builtin === "evaluates") return `${name} can run text that is built at run time`
   if (builtin === "changes") return `${name} changes the meaning of later commands`
   if (builtin === "named") return undefined
   const isKnown = words.every((word) => (!word.dynamic || word.numeric) && !word.glob)

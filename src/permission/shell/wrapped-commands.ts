@@ -17,7 +17,7 @@ export type Inner =
   | { kind: "uncertain"; reason: string }
   | { kind: "among"; words: readonly Word[] }
 
-/** Returns the commands that a command runs according to its arguments. Most programs run no other commands. */
+/** Returns the commands that a command runs according to its arguments. */
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
   const { wraps, runsAfter } = findVersioned(name.startsWith("ld-") ? "ld.so" : name) ?? {}

@@ -54,7 +54,7 @@ test.each([
     /said: use npm/,
   ],
   ["a declined form", { action: "decline" }, /user refused/],
-  ["a dismissed form", { action: "cancel" }, /the client or its user dismissed the request/],
+  ["a dismissed form", { action: "cancel" }, /the client did not return the user's answer/],
   [
     "an answer that was not offered",
     { action: "accept", content: { answer: "yes" } },
