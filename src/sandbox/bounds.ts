@@ -1,9 +1,10 @@
 import { dirname } from "node:path"
 
 /**
- * The files and hosts that a command can access. Paths are absolute with links resolved. If paths are nested, the
- * deepest one applies, except that everything in a hidden directory is hidden unless `shown` lists it. If the same path
- * has several kinds of access, the strictest one applies.
+ * The files and hosts that a command can access. Paths are absolute with links resolved, except that a path in
+ * `readOnly` or `hidden` may itself be a link. If paths are nested, the deepest one applies, except that everything in
+ * a hidden directory is hidden unless `shown` lists it. If the same path has several kinds of access, the strictest one
+ * applies.
  */
 export interface Bounds {
   /** Directories whose content can be changed. All other paths are read-only. */
@@ -20,8 +21,8 @@ export interface Bounds {
 }
 
 /**
- * Network access of a command. `closed` allows only the command's own loopback. A filter allows some hosts through a
- * proxy.
+ * Network access of a command. `closed` allows no connections except, on Linux, over the command's own loopback. A
+ * filter allows some hosts through a proxy.
  */
 export type Network = "closed" | "open" | HostFilter
 

@@ -12,7 +12,7 @@ export interface Bubblewrap {
   /** System call filter. See `seccompFilter`. */
   filter: Buffer
   placeholders: Placeholders
-  /** Relay to the proxy. Required if some hosts are allowed. */
+  /** Relay to the proxy. Without it, a network that allows only some hosts is closed. */
   relay?: Relay
 }
 

@@ -132,8 +132,8 @@ const problems = {
 }
 
 /**
- * Opens a journal in `directory`, which is created with the first record. Errors are reported to `onProblem` and do not
- * stop the operation.
+ * Opens a journal in `directory`, which is created with the first record. Errors of the journal are reported to
+ * `onProblem` and do not stop the operation.
  */
 export function createPlaceholderJournal(
   directory: string,

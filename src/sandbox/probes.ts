@@ -211,7 +211,7 @@ const processProbes: readonly Probe[] = [
   {
     id: "core-dump",
     attempt: "write a core dump outside the project",
-    async run({ run, inside }) {
+    async run({ run }) {
       const pattern = "/proc/sys/kernel/core_pattern"
       if (!existsSync(pattern)) return untested("this system does not report where core dumps go")
       const target = readFileSync(pattern, "utf8").trim()
@@ -226,7 +226,7 @@ const processProbes: readonly Probe[] = [
         outcome: "enforced",
         detail: target.startsWith("/")
           ? "the dump directory is read-only"
-          : `core dumps are written to ${inside}`,
+          : "core dumps are written to the working directory",
       }
     },
   },
