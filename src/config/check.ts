@@ -16,7 +16,7 @@ export interface TreeProblem extends Problem {
  * `permission`.
  */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
-  // Each process checks its config only once, so compiling the schema would take longer than the check.
+  // A process checks its config only a few times, so compiling the schema would take longer than the checks.
   const schema = configSchema(tree.entries.map(({ key }) => key))
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues

@@ -170,8 +170,8 @@ const PluginEntry = z.lazy(() =>
 )
 
 /**
- * The sections of a config file. Every level is strict, except the options of providers and plugins. Each section is a
- * function, because creating the whole schema takes longer than checking a typical file.
+ * The sections of a config file. Every level is strict, except the options of providers, models, plugins and language
+ * servers. Each section is a function, because creating the whole schema takes longer than checking a typical file.
  */
 const sections = {
   $schema: () => z.string().describe("URL of this schema, for editors"),
