@@ -122,7 +122,7 @@ function load(path: string): { directories: Directories; problem?: string } {
   const directories: Directories = new Map()
   const failed = (reason: string) => ({
     directories: new Map(),
-    problem: `${path} cannot be used (${reason}), so nothing is trusted. Run "tackle trust" to create the file again.`,
+    problem: `${path} cannot be used (${reason}), so nothing is trusted. Delete it, then run "tackle trust" in each project that you trust.`,
   })
   let text: string
   try {
