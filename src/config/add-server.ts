@@ -48,7 +48,7 @@ export async function addServer(
     replaceFile(existsSync(path) ? realpathSync(path) : path, changed)
   } catch (error) {
     throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
+      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory and the free disk space.`,
       {
         code: "config.write",
         recoverable: false,

@@ -265,7 +265,7 @@ function grantsOf(
     if (part) return { permission: part.permission, pattern }
     const offered = parts.flatMap((each) => each.always).join(", ")
     throw new UsageError(
-      `The pattern "${pattern}" allows more than the patterns that this request offers: ${offered}.`,
+      `The pattern "${pattern}" is not covered by the patterns that this request offers: ${offered}.`,
     )
   })
   const granted =

@@ -159,7 +159,7 @@ function save(path: string, directories: Directories): void {
   } catch (error) {
     rmSync(temporary, { force: true })
     throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
+      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory and the free disk space.`,
       { code: "trust.write", recoverable: false, cause: error },
     )
   }
