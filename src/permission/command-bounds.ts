@@ -48,7 +48,7 @@ export interface BoundsRequest {
  * - Protected files are read-only and secrets are hidden, unless a rule names and allows them. For exceptions, see
  *   `programs`.
  * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied
- *   for `read` are hidden. Directories above a path that a deny rule names cannot be renamed.
+ *   for `read` are hidden. On Linux, directories above a path that a deny rule names cannot be renamed.
  * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
@@ -163,7 +163,7 @@ function deniedLocations(
 }
 
 /**
- * Returns the directories between the worktree and a path, including the path itself if it is a directory. The sandbox
+ * Returns the directories between the worktree and a path, including the path itself if it is a directory. bubblewrap
  * mounts each of them, because a mounted directory cannot be renamed, and a renamed directory would move a denied file
  * to a path that no rule denies.
  */
