@@ -43,22 +43,28 @@ function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, fil
 
 type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
 
-function toNode(node: Node, position: (offset: number) => Position): ConfigNode {
+/** Maximum depth of nested objects and lists. The functions that read the tree are recursive. */
+const maxDepth = 500
+
+function toNode(node: Node, position: (offset: number) => Position, depth = 0): ConfigNode {
   const children = node.children ?? []
   const at = position(node.offset)
+  if (depth > maxDepth) throw tooDeep(at)
   if (node.type === "object") {
-    return { kind: "object", position: at, entries: children.flatMap((child) => toEntry(child, position)) }
+    const entries = children.flatMap((child) => toEntry(child, position, depth + 1))
+    return { kind: "object", position: at, entries }
   }
   if (node.type === "array") {
-    return { kind: "array", position: at, items: children.map((child) => toNode(child, position)) }
+    const items = children.map((child) => toNode(child, position, depth + 1))
+    return { kind: "array", position: at, items }
   }
   return { kind: "scalar", position: at, value: node.value }
 }
 
-function toEntry(property: Node, position: (offset: number) => Position): ConfigEntry[] {
+function toEntry(property: Node, position: (offset: number) => Position, depth: number): ConfigEntry[] {
   const [key, value] = property.children ?? []
   if (key === undefined || value === undefined) return []
-  return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position) }]
+  return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position, depth) }]
 }
 
 /**
@@ -70,8 +76,12 @@ function guardDepth<T>(position: Position, parse: () => T): T {
     return parse()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new ConfigError([{ position, text: "the file is nested too deeply." }], error)
+    throw tooDeep(position, error)
   }
+}
+
+function tooDeep(position: Position, cause?: unknown): ConfigError {
+  return new ConfigError([{ position, text: "the file is nested too deeply." }], cause)
 }
 
 /** Descriptions of what was expected, by the parser's error name. */
