@@ -15,8 +15,8 @@ const SessionRecord = z.strictObject({
 export type SessionRecord = z.infer<typeof SessionRecord>
 
 /**
- * A session and the sessions of its subagents, with their messages and to-do lists. Does not contain grants, pending
- * inputs or the stored contents of changed files.
+ * A session and the sessions of its subagents, with their messages and to-do lists. Does not contain grants, inputs or
+ * the stored contents of changed files.
  */
 export const Archive = z.strictObject({
   format: z.literal("tackle.session"),
@@ -53,8 +53,8 @@ export class SessionExistsError extends ArchiveError {
 export const archiveHead = { format: "tackle.session", version: 1 } as const
 
 /**
- * Returns the value as an archive. If it is not a valid archive, throws an {@link ArchiveError} that names the first
- * invalid location.
+ * Returns the value as an archive. If it is not a valid archive, throws an {@link ArchiveError} that describes the
+ * first problem.
  */
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)

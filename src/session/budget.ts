@@ -128,7 +128,7 @@ export interface Spending {
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns the error for a limit that has been reached, or undefined if no limit has been reached. */
+  /** Returns the error if this run or a parent run has reached its limit of tokens or cost, or undefined otherwise. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void

@@ -243,7 +243,7 @@ export async function expandCommand(
   const input = { description: `/${command.name}`, prompt: text, subagent_type: subagent }
   const [answer = ""] = await call([{ tool: "task", input }])
   return {
-    text: `The subagent ${subagent} ran the user's command. Report its result to the user:\n\n${answer}`,
+    text: `The user's command was passed to the subagent ${subagent}. Report the result to the user:\n\n${answer}`,
     mentions: "",
     refused,
   }

@@ -29,8 +29,8 @@ export class CompactionError extends TackleError {
 /** Maximum share of the history, counted from the newest message, that a summary does not replace. */
 const tailShare = 0.25
 /**
- * Pruning is enough if it reduces the history to at most this share of its original size. Otherwise, a summary is
- * created.
+ * In an automatic compaction, pruning is enough if it reduces the history to at most this share of its original size.
+ * Otherwise, a summary is created.
  */
 const enough = 0.6
 /**
@@ -263,8 +263,8 @@ async function askForSummary(
 }
 
 /**
- * Creates the message that replaces all messages before `kept` with a summary. The message has the role `user` and is
- * not stored.
+ * Creates the message that replaces all messages before `kept` with a summary. The message has the role `user`. Does
+ * not store the message.
  */
 async function summaryMessage(
   conversation: Conversation,

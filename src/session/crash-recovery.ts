@@ -8,10 +8,9 @@ import { isRecord } from "../util/json.ts"
 import { currentTime } from "../util/time.ts"
 
 /**
- * Closes the calls, texts and messages that were open when an earlier process ended. Marks a pending call as never
- * started. Assumes that a running call had no effect only if it was stored as harmless. Ends an open text in its stored
- * state, which replaces the streamed text in clients. Marks an unfinished answer as interrupted. Modifies the history
- * and returns the changed messages and parts.
+ * Closes the calls, texts and messages that were open when an earlier process ended. Modifies the history and returns
+ * the changed messages and parts. Marks a pending call as never started. Marks a running call as without effect only if
+ * it was stored as harmless.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]

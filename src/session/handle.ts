@@ -26,7 +26,7 @@ export class SessionBusyError extends TackleError {
   }
 }
 
-/** Thrown when a method is called after the engine has been closed. */
+/** Thrown by a method that needs an open engine if the engine is closing or closed. */
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
@@ -47,8 +47,8 @@ export interface PromptOptions {
   /** Overrides the step limit of the agent. At least 1. */
   maxSteps?: number
   /**
-   * Maximum number of tokens, including subagents and excluding cache reads. After the step that reaches the maximum,
-   * the model gets one last step without calls, and then the run ends.
+   * Maximum number of tokens, including subagents and excluding cache reads. If a run is not complete when it reaches
+   * the maximum, the model gets one last step without calls, and then the run ends with the status `limit`.
    */
   maxTokens?: number
   /**
@@ -57,8 +57,8 @@ export interface PromptOptions {
    */
   maxCost?: number
   /**
-   * JSON Schema for the answer. The `text` of the run is then valid JSON with defaults filled in. The run fails if the
-   * model does not write a valid answer. The run fails before it starts if the schema cannot be used.
+   * JSON Schema for the answer. The `text` of a completed run is then valid JSON with defaults filled in. The run fails
+   * if the model stops without a valid answer. The run fails before it starts if the schema cannot be used.
    */
   outputSchema?: Readonly<Record<string, unknown>>
   /** Model for this and later prompts of the session, as `provider/model`. */
@@ -161,9 +161,9 @@ export interface SessionHandle {
   /**
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
-   * a permission request or a question. Throws `InputConflictError` if the id was used for different content,
-   * `UsageError` if the text or an option is invalid, `TenantLimitError` if the tenant has reached a limit, and {@link
-   * EngineClosedError} if the engine is closed.
+   * a permission request or a question. Throws `InputConflictError` if the id was used for different content or another
+   * delivery, `UsageError` if the id is invalid or the input is empty, `TenantLimitError` if the tenant has reached a
+   * limit, and {@link EngineClosedError} if the engine is closed.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -186,8 +186,8 @@ export interface SessionHandle {
    */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
-   * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
-   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and
+   * Starts a prompt. The run does not wait for a reader of its events. `@path` in the text attaches a file or directory
+   * of the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and
    * {@link EngineClosedError} if the engine is closed.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
@@ -206,21 +206,24 @@ export interface SessionHandle {
    */
   sequence(): Promise<number>
   /**
-   * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
-   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is busy,
-   * `SessionHeldError` if another engine is using the session, and the errors of the model request.
+   * Shortens the model's history: replaces old outputs with references to files, and old messages with a summary by the
+   * session's model. Stored messages are kept. Does nothing if the history is too short. Throws `CompactionError` if no
+   * summary makes the history small enough, {@link SessionBusyError} if the session is busy, `SessionHeldError` if
+   * another engine is using the session, `TenantLimitError` if the tenant has reached a limit, and the errors of the
+   * model request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` reverts the
-   * undo. Restores either all files or none. If some files cannot be restored, for example because they have changed
-   * since the turn, throws `UndoRefusedError` with their names. With `others`, restores the other files, if any. With
-   * `skip`, changes no file, but marks the turn as undone. With `through`, undoes several turns as one operation.
-   * Throws `UsageError` if there is nothing to undo, {@link SessionBusyError} if the session is busy, and
-   * `SessionHeldError` if another engine is using the session.
+   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` reverses
+   * the undo. If a file cannot be restored, for example because it has changed since the turn, and the options do not
+   * exclude it, throws `UndoRefusedError` and changes no file. Throws `UsageError` if there is nothing to undo, {@link
+   * SessionBusyError} if the session is busy, and `SessionHeldError` if another engine is using the session.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
-  /** Reverts the last undo. Throws the same errors as `undo`. */
+  /**
+   * Restores the changes of the turn that was undone last. After an undo of several turns, each call restores one turn,
+   * oldest first. Throws the same errors as `undo`.
+   */
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
@@ -231,8 +234,8 @@ export interface WorkOptions {
   /** Stops the work when the signal aborts. */
   signal: AbortSignal
   /**
-   * Runs in the transaction that ends the last run, to end the job of the worker with it. Not called if the run fails
-   * or another worker must continue it. See `CommitOptions.also`.
+   * Runs in the transaction that ends the last run, to end the job of the worker with it. Not called if the run could
+   * not start, could not be stored, or must be continued by another worker. See `CommitOptions.also`.
    */
   onRelease?: CommitOptions["also"]
 }

@@ -45,11 +45,11 @@ export interface InputEdit {
   held?: boolean
 }
 
-/** Thrown when an input is sent with the id of an earlier input but with different content. */
+/** Thrown when an input is sent with the id of an earlier input but with different content or another delivery. */
 export class InputConflictError extends TackleError {
   constructor(id: string) {
     super(
-      `An input with the id ${id} but different content has already been sent. Use a new id for the new content.`,
+      `The input ${id} has already been sent with different content or another delivery. Use a new id for a new input.`,
       {
         code: "input.conflict",
         recoverable: false,
@@ -87,9 +87,9 @@ export type Dispatch = (
 /** The input queue of one session. All operations are atomic across processes. */
 export interface InputQueue {
   /**
-   * Stores an input and returns it. If an input with this id has already been sent, returns that input, and `isNew` is
-   * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError} if the id was used for
-   * different content, and `UsageError` if the id is invalid or the input is empty.
+   * Stores an input, resumes the inputs that an interrupt has paused, and returns the input. If an input with this id
+   * has already been sent, only returns that input, and `isNew` is false. Throws {@link InputConflictError} if the id
+   * was used for different content or another delivery, and `UsageError` if the id is invalid or the input is empty.
    */
   admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
   /** Returns true if an input with this id has been sent. */

@@ -17,14 +17,12 @@ export class SessionHeldError extends TackleError {
 }
 
 /**
- * Runs `work` with a lease: the exclusive right to write to the session. Without this right, another engine could
- * mistake running calls for calls that a crash left open. A lease whose holder is not alive is ignored.
+ * Runs `work` with a lease: the exclusive right to write to the session. Before `work` starts, throws {@link
+ * SessionHeldError} if another engine is using the session, and `TenantLimitError` if the tenant has reached its limit.
  *
- * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
- * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
- * Otherwise, `release` ends the lease after `work` succeeds. An error of `release` is treated as an error of `work`.
- * Before `work` starts, throws {@link SessionHeldError} if another engine is using the session, and `TenantLimitError`
- * if the tenant has reached its limit.
+ * After `work` succeeds, `release` ends the lease. If `work` or `release` fails, `settle` closes the calls that are
+ * still open, and the lease ends. If `settle` also fails, the lease is kept, and the next start of Tackle closes these
+ * calls. If `passesOn` returns true at the end, another worker continues the session.
  */
 export async function withLease<T>(
   {

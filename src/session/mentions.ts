@@ -24,10 +24,10 @@ export type Mention =
 const maxMentions = 20
 
 /**
- * Finds the mentions in a prompt: `@path` and `@"path with spaces"` of existing files in the worktree, `@name` of an
- * agent, and `@server:uri` of a resource on a known server. Paths are relative to the directory and take precedence
- * over agents with the same name. Trailing punctuation and a line number (`:12`) are ignored. Any other word with an
- * `@`, such as an email address, is not a mention.
+ * Finds the mentions in a prompt: `@path` and `@"path with spaces"` of existing files and directories in the worktree,
+ * `@name` of an agent, and `@server:uri` of a resource on a known server. Paths are relative to the directory and take
+ * precedence over agents with the same name. Trailing punctuation and, except in a `uri`, a line number (`:12`) are
+ * ignored. Any other word with an `@`, such as an email address, is not a mention.
  */
 export function findMentions(text: string, place: MentionPlace): Mention[] {
   const found = new Map<string, Mention>()
@@ -147,10 +147,10 @@ const maxPaths = 5000
 const maxNear = 3
 
 /**
- * Finds words with `@` that look like paths but do not refer to a file or directory of the worktree. Email addresses,
- * decorators, package names (`@scope/name`) and user names are not reported. A word looks like a path if it starts with
- * `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the project (`.ts`), if it
- * resembles a path of the project, or if it refers to a file or directory outside the worktree.
+ * Finds words with `@` that look like paths but do not refer to a file or directory of the worktree. A word looks like
+ * a path if it starts with `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the
+ * project (`.ts`), if it resembles a path of the project, or if it refers to a file or directory outside the worktree.
+ * This excludes most email addresses, decorators, package names (`@scope/name`) and user names.
  */
 export async function missingMentions(
   text: string,

@@ -51,7 +51,10 @@ export async function hookMessage(
   return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }
 
-/** Returns the agent's temperature and the request settings that plugins have set, as fields of `StepRequest`. */
+/**
+ * Returns the request settings of a step, as fields of `StepRequest`: the agent's temperature, unless a plugin changes
+ * it, and the settings that plugins add.
+ */
 export async function hookParams(
   plugins: PluginHost | undefined,
   {

@@ -110,7 +110,7 @@ export function partOf({
 
 const titleLength = 60
 
-/** Returns the first line of the user's text, shortened at a word boundary if it is too long for a title. */
+/** Returns the first line of the user's text. A line that is too long is cut, at a word boundary if possible. */
 function titleOf(text: string): string {
   const line = text.trim().split("\n", 1)[0] ?? ""
   if (line.length <= titleLength) return line
@@ -195,7 +195,7 @@ function isSynced({ state }: ToolPart): boolean {
 
 /**
  * Attaches the mentioned files to the user's message. Ignores mentions in a subagent's prompt, because a model wrote
- * the prompt. Attachments are not recorded as calls, so they are not replayed.
+ * the prompt. The calls that read the files are not stored.
  */
 async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
   const { engine, history, conversation, caller } = active.run

@@ -11,9 +11,10 @@ import type { SecretMask } from "../tool/secrets.ts"
 import { eventOf, type StreamingParts } from "./session-events.ts"
 
 /**
- * The only way to write to a session. Changes are first committed and then announced, in the order in which the methods
- * were called. Each promise resolves when its changes are stored and announced. If the store rejects the commit, the
- * promise rejects and nothing is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
+ * Writes a session and its messages, parts and to-do list. Changes are first committed and then announced, in the order
+ * in which the methods were called. Each promise resolves when its changes are stored and announced. If the store
+ * rejects the commit, the promise rejects and nothing is announced. Parallel calls share one transaction, which
+ * succeeds or fails as a whole.
  */
 export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>

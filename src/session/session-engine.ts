@@ -24,7 +24,7 @@ import type { TenantGuard } from "./tenant-limits.ts"
 export interface SessionEngine extends Engine {
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
-  /** Aborts when the engine begins to close. Ends standalone calls. */
+  /** Aborts when the engine begins to close. */
   closing: AbortSignal
   /** Aborts when all runs have ended and the engine closes. */
   ended: AbortSignal
@@ -50,7 +50,8 @@ export interface SessionEngine extends Engine {
   /** The requests of other engines on the same store. */
   otherRequests: OtherRequests
   /**
-   * Resolves when the processes and temporary files of killed runs have been cleaned up. Prompts wait for this promise.
+   * Resolves when the processes and temporary files of killed runs have been cleaned up. Runs, compactions and undo
+   * operations wait for this promise.
    */
   cleared: Promise<void>
   /**
@@ -87,7 +88,7 @@ export interface SessionEngine extends Engine {
   watchChanges(store: Pick<TurnChangesOptions, "save" | "note">): ChangeCapability
   /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
   turns: Map<string, ChangeCapability>
-  /** Wraps the function that reads the files mentioned in a prompt. */
+  /** Wraps the function that reads the files mentioned in a prompt, to record or replay its result. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   /** Returns the recorded results of calls. Set only when a recorded run is replayed. */
   recorded?: RecordedResults
@@ -101,7 +102,7 @@ export interface SessionEngine extends Engine {
   retry: RetryLimits
 }
 
-/** Limits of one subagent task. */
+/** Limits of subagents. Except `depth`, each limit applies to one task. */
 export interface SubagentLimits {
   /**
    * Maximum number of levels of subagents below a session that the user prompts. With 1, a subagent cannot start other
@@ -127,6 +128,6 @@ export interface SubagentServices {
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
-  /** Releases the handle of a session. The session is opened again when it is continued. */
+  /** Keeps the handle of a session only while other code references it. */
   release(id: string): void
 }

@@ -40,7 +40,7 @@ export interface EventStreamOptions {
   others?(listener: (event: TackleEvent) => void): () => void
 }
 
-/** The parts of a session that a model is streaming in this engine. */
+/** The parts of a session that models are streaming, in this engine and, with a relay, in other engines. */
 export interface StreamingParts {
   /** Returns these parts with the text that was announced so far. */
   streaming(): Part[]

@@ -26,7 +26,7 @@ export interface SessionRun extends Run {
   readonly model: Model
   /** Messages of the session so far. The loop appends to this array. */
   readonly history: MessageWithParts[]
-  /** Limits of this prompt, including its subagents. */
+  /** Limits of this prompt. */
   readonly budget: Budget
   /** Budget of the parent run, if this prompt belongs to a subagent. */
   readonly shared?: SharedBudget
@@ -49,8 +49,8 @@ export interface SessionAgent extends ActiveAgent {
    */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
   /**
-   * Returns false if files of tools, agents or skills have changed, so that the agent must be created again. Cheap
-   * enough to call at every step.
+   * Returns false if tools, agents or skills may have changed, so that the agent must be created again. Cheap enough to
+   * call at every step.
    */
   isCurrent(): boolean
 }

@@ -408,14 +408,14 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 }
 
-/** A prompt. Its texts are read from the queue after the session's lease has been acquired. */
+/** A prompt whose texts are read after the session's lease has been acquired. */
 interface QueuedPrompt {
   /** Returns the texts, or rejects with {@link NothingToRun}. */
   read(): Promise<Said[]>
   options: PromptOptions
   /** Interrupts the run when the signal aborts. */
   signal: AbortSignal
-  /** Whether the prompt is left in the queue if the session cannot be used now. */
+  /** Whether the run must not start, and its inputs stay in the queue, if the session cannot be used now. */
   ifFree?: boolean
 }
 

@@ -9,7 +9,7 @@ import { createLinkSender, type LinkAddress, type LinkReceiver, openLinkReceiver
 
 /**
  * Passes events that the store does not contain, such as streamed text, from the engine that runs a session to the
- * engines that follow the session. Sends nothing while no other engine follows the session.
+ * engines that follow the session. Sends no events while no other engine follows the session.
  */
 export interface StreamRelay {
   /** Requests the events of a session. Returns a function that ends the request. */

@@ -15,7 +15,7 @@ import {
 import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
 
-/** Returns the complete archive of a session. Returns undefined if the session does not exist. */
+/** Returns the archive of a session. Returns undefined if the session does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
@@ -86,10 +86,10 @@ export async function* listPieces(
  * archive was copied from. Throws {@link ArchiveError} if the archive is invalid or contains a session that already
  * exists.
  *
- * With `copy`, all ids are replaced with new ones, including ids inside texts. Without `copy`, none of the sessions may
- * exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because the author of the archive
- * could choose the files that an undo writes. The tenant of the archive is ignored, because an archive must not
- * determine the limits.
+ * With `copy`, the ids of sessions, messages and parts are replaced with new ones, also inside texts. Without `copy`,
+ * none of the sessions may exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because
+ * the author of the archive could choose the files that an undo writes. The tenant of the archive is ignored, because
+ * an archive must not determine the limits.
  */
 export async function importSession(
   store: Store,
@@ -125,9 +125,9 @@ export async function importSession(
 }
 
 /**
- * Creates a session with a copy of another session's history. With `at`, copies only up to the end of the answer that
- * contains this message. Does not change the other session. Returns undefined if the other session does not exist.
- * Throws {@link ArchiveError} if the message is unknown.
+ * Creates a session with a copy of another session's history. With `at`, copies this message and all messages before
+ * it, and then the model's messages up to the next message with the role `user`. Does not change the other session.
+ * Returns undefined if the other session does not exist. Throws {@link ArchiveError} if the message is unknown.
  */
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)
@@ -182,7 +182,8 @@ function changesOf({ session, messages, todos }: SessionRecord): Change[] {
 }
 
 /**
- * Returns the messages up to the end of the answer that contains the message `at`, so that no call loses its result.
+ * Returns the messages up to the end of the answer that contains or follows the message `at`, so that the copy ends
+ * with a complete answer.
  */
 function upTo(messages: readonly MessageWithParts[], at: string, id: string): MessageWithParts[] {
   const index = messages.findIndex(({ message }) => message.id === at)
@@ -192,8 +193,8 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so any text
- * that contains an id refers to that id.
+ * Replaces the ids of sessions, messages and parts with new ids in the same order, also inside texts. Ids are long and
+ * random, so any text that contains an id refers to that id.
  */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()

@@ -95,8 +95,8 @@ function changedTurn(entry: MessageWithParts): ChangedTurn[] {
 }
 
 /**
- * Joins the changes of several turns, newest first, into one change per file. If a file was
- * also changed between two of the turns, its change cannot be undone.
+ * Joins the changes of several turns, newest first, into one change per file. If a file was also changed between two of
+ * the turns, its change cannot be undone.
  */
 function joinedChanges(turns: readonly ChangedTurn[]): FileChange[] {
   const [newest, ...older] = turns.map(({ patch }) => patch.files)

@@ -1,13 +1,12 @@
 import { TackleError } from "../../util/errors.ts"
-import { type LineEdit, mergeLines } from "../edit/apply-edit.ts"
+import { type LineEdit, type Merged, mergeLines, type Unclear } from "../edit/apply-edit.ts"
 import { maxFuzzyLength, nearestText } from "../edit/find-edit.ts"
 import { normalizedLine } from "../edit/strategies.ts"
 import { createLineIndex, eolFinder, type Line, type LineIndex, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
 /**
- * Thrown if a hunk cannot be applied. The message names the hunk and the reason. If no text matches, it also shows the
- * most similar text of the file.
+ * Thrown if a hunk cannot be applied. The message names the hunk and the reason.
  */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
@@ -24,9 +23,10 @@ export interface PatchedText {
 
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
- * used at their location. The new file ends with a line ending unless the old file ended without one. If a hunk matched only without
- * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError} if the location of a
- * hunk is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the indentation unclear.
+ * used at their location and, if the hunk matched only without its indentation, the file's indentation. The new file
+ * ends with a line ending unless the last line of the old file had none. Throws {@link PatchMismatchError} if the
+ * location of a hunk is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the result
+ * unclear.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)
@@ -38,7 +38,8 @@ export function applyHunks(text: string, hunks: readonly PatchHunk[], title: str
     const file = lines.slice(place.start, place.start + place.count)
     const eol = eolAt(spanOf(lines, place)) ?? "\n"
     const replacement = replaced(hunk, place, { file, eol, isUsed: (character) => text.includes(character) })
-    if (replacement === undefined) throw new PatchMismatchError(indentationText(hunk, place, title))
+    if ("unclear" in replacement)
+      throw new PatchMismatchError(unclearText(replacement.unclear, hunk, place, title))
     result.push(...lines.slice(end, place.start), ...replacement)
     end = place.start + place.count
   }
@@ -105,13 +106,13 @@ function replaced(
   hunk: PatchHunk,
   { strategy }: Place,
   edit: Pick<LineEdit, "file" | "eol" | "isUsed">,
-): Line[] | undefined {
+): Line[] | Extract<Merged, { unclear: Unclear }> {
   const { file, eol } = edit
   if (strategy !== "exact") {
     const side = (left: "add" | "remove") =>
       hunk.lines.flatMap(({ kind, text }) => (kind === left ? [] : [{ text, eol: "\n", start: 0 }]))
     const merged = mergeLines({ ...edit, old: side("add"), new: side("remove") })
-    return "text" in merged ? splitLines(merged.text) : undefined
+    return "text" in merged ? splitLines(merged.text) : merged
   }
   let at = 0
   return hunk.lines.flatMap(({ kind, text }) => {
@@ -133,11 +134,16 @@ function head(hunk: PatchHunk, title: string): string {
   return `The hunk at line ${hunk.line} of the patch, for ${title},`
 }
 
-function indentationText(hunk: PatchHunk, { start }: Place, title: string): string {
-  return (
-    `${head(hunk, title)} was found at line ${start + 1} of the file, but its indentation differs, and the indentation ` +
-    "of its new lines is unclear. Nothing was changed. Copy the lines with their indentation."
-  )
+function unclearText(unclear: Unclear, hunk: PatchHunk, { start }: Place, title: string): string {
+  const found = `${head(hunk, title)} was found at line ${start + 1} of the file, but`
+  switch (unclear) {
+    case "indentation":
+      return `${found} its indentation differs, and the indentation of its new lines is unclear. Nothing was changed. Copy the lines with their indentation.`
+    case "look-alikes":
+      return `${found} with look-alike quotes, dashes or spaces, and it is unclear which form of these characters its new lines should contain. Nothing was changed. Copy the lines exactly, and write new lines with the characters you intend.`
+    default:
+      return `${found} not exactly, and it is unclear which lines of the file it keeps. Nothing was changed. Copy the lines exactly.`
+  }
 }
 
 function mismatchText(

@@ -23,7 +23,7 @@ export type PatchSection =
   | { kind: "delete"; path: string }
   | { kind: "update"; path: string; moveTo?: string; hunks: PatchHunk[] }
 
-/** Thrown if the text is not a valid patch. The message names the line and the expected syntax. */
+/** Thrown if the text is not a valid patch. */
 export class PatchSyntaxError extends TackleError {
   constructor(problem: string) {
     super(`patchText is not a valid patch: ${problem} Nothing was changed.`, {

@@ -286,7 +286,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   return signal ? `killed by ${signal}` : `exit code ${code}`
 }
 
-/** Patterns of errors that a sandbox can cause in the system and in common programs. */
+/** Limits of the sandbox, with patterns of the error messages that they can cause. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
     limit: "no network access except to hosts that a rule allows",

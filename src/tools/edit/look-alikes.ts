@@ -19,7 +19,7 @@ export function plainForm(found: string): string {
   return plainForms.get(found) ?? toLf(found)
 }
 
-/** Returns the text with all look-alikes in their ASCII form. */
+/** Returns the text with all look-alikes in their ASCII form, and with `\n` as its only line ending. */
 export function toPlain(text: string): string {
   return text.replace(lookAlikes, plainForm)
 }

@@ -5,8 +5,7 @@ import type { Decoration, Reading } from "./readings.ts"
 import type { StrategyName } from "./strategies.ts"
 
 /**
- * Thrown if an edit is not applied. The message contains the reason and the next step. The code consists of `edit.` and
- * the reason, such as `edit.missing`.
+ * Thrown if an edit is not applied. The code consists of `edit.` and the reason, such as `edit.missing`.
  */
 export class EditError extends TackleError {
   constructor(
@@ -77,7 +76,7 @@ export function editReport(edit: {
   const reasons = reading.decorations.map((name) => removed[name])
   if (strategy !== "exact") reasons.push(differences[strategy])
   if (reasons.length === 0) return summary
-  const both = reading.decorations.length > 0 ? " newString was corrected in the same way." : ""
+  const both = reading.decorations.length > 0 ? " newString was corrected in the same way if necessary." : ""
   return (
     `${summary}\noldString did not match exactly (strategy "${strategyName(strategy, reading)}"): ${reasons.join("; ")}.${both} ` +
     `Check the change:\n${shorten(diff)}`

@@ -77,8 +77,8 @@ export interface SearchedFile {
 }
 
 /**
- * Prepares a file for searches. If `overlapping` is true, searches also find overlapping occurrences. Such occurrences
- * show that a text is not unique, but cannot all be replaced.
+ * Prepares a file for searches. If `overlapping` is false, `exact` and `anyEol` omit overlapping occurrences. Such
+ * occurrences show that a text is not unique, but cannot all be replaced.
  */
 export function openSearch(
   text: string,
@@ -265,8 +265,7 @@ export interface MarkedBlock {
 
 /**
  * Finds blocks that contain the old lines, with any lines in place of the marks. Ignores trailing white space. Returns
- * at most two blocks: two if the lines match in more than one way, or if a similar block elsewhere makes the match
- * ambiguous.
+ * several blocks if the lines match in more than one way, or if a similar block elsewhere makes the match ambiguous.
  */
 export function findMarkedBlocks(lines: readonly Line[], old: readonly Line[]): MarkedBlock[] {
   const parts = splitAtMarks(old)

@@ -239,7 +239,10 @@ export interface Compared {
  */
 const maxComparisons = 1_000_000
 
-/** Returns the longest common subsequence as pairs of indexes, ascending. */
+/**
+ * Returns the longest common subsequence as pairs of indexes, ascending. For long sequences, returns only the common
+ * prefix and suffix.
+ */
 export function commonSequence(compared: Compared): { old: number; fresh: number }[] {
   const { old, fresh, same, fromEnd = false } = compared
   if (fromEnd) {

@@ -52,7 +52,8 @@ function createRecordSchema() {
 
 /**
  * Parses the output of `rg --json`, one JSON object per line. Keeps the first `maxLength` characters of a matching
- * line. Uses a few hundred kilobytes of memory for records of any length. Throws `ZodError` for invalid records.
+ * line. Uses a few hundred kilobytes of memory for records of any length. Throws `SyntaxError` or `ZodError` for
+ * invalid records.
  */
 export async function* readRecords(
   chunks: AsyncIterable<Buffer>,

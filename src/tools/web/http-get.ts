@@ -26,8 +26,8 @@ export interface GetAnswer {
 
 /**
  * Sends a GET request over a new connection to one of the given addresses. Checks certificates against the host name.
- * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable, or if the body exceeds `maxBytes`
- * or has an unsupported encoding. Throws the error of `abortedError` if the signal aborts.
+ * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable, if the transfer fails, or if the
+ * body exceeds `maxBytes` or has an unsupported encoding. Throws the error of `abortedError` if the signal aborts.
  */
 export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   const { url, signal } = request
@@ -42,7 +42,7 @@ export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   } catch (error) {
     if (signal.aborted) throw abortedError(signal)
     if (error instanceof WebfetchError) throw error
-    throw new WebfetchError("network", `Cannot reach ${url.host}: ${errorMessage(error)}.`, error)
+    throw new WebfetchError("network", `Cannot fetch ${url}: ${errorMessage(error)}.`, error)
   }
 }
 

@@ -293,7 +293,7 @@ async function readBounded(response: Response, name: string): Promise<string> {
 function statusText(name: string, status: number, text: string): string {
   const what = `The ${name} search returned HTTP ${status}`
   if (status === 401 || status === 403)
-    return `${what}: the key is missing or invalid. Continue without searching, and tell the user.`
+    return `${what}: access was refused. Continue without searching, and tell the user to check the key and the settings of the service.`
   if (status === 402)
     return `${what}: the account has no credit left. Continue without searching, and tell the user.`
   if (status === 429)

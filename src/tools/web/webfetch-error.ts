@@ -1,14 +1,13 @@
 import { TackleError } from "../../util/errors.ts"
 
 /**
- * Thrown if a page cannot be fetched. The message contains the reason and the next step. The code consists of
- * `webfetch.` and the reason, such as `webfetch.url`.
+ * Thrown if a page cannot be fetched. The code consists of `webfetch.` and the reason, such as `webfetch.url`.
  */
 export class WebfetchError extends TackleError {
   /**
    * Reasons:
    * - `url`: the URL is invalid or unsupported.
-   * - `network`: the host is unknown or unreachable.
+   * - `network`: the host is unknown or unreachable, or the transfer failed.
    * - `redirect`: there are too many redirects.
    * - `status`: the server returned an HTTP error.
    * - `size`: the page is too large.

@@ -86,6 +86,10 @@ describe("an inexact match", () => {
   test("is refused if it is not unique, even below an anchor", () => {
     expect(() => apply("h\n  x\n   x\n", "@@ h", "-x", "+y")).toThrow(/matches 2 places, at lines 2, 3/)
   })
+  test("is refused, with the reason, if its new lines are unclear", () => {
+    expect(() => apply("if x:\n    one()\n", " one()", "+two()")).toThrow(/its indentation differs/)
+    expect(() => apply("say(“hi”)\n", ' say("hi")', "+say(„ho“)")).toThrow(/look-alike quotes/)
+  })
   test("is not used if several exact matches exist", () =>
     expect(() => apply("x\nx\n", "-x", "+y")).toThrow(/matches 2 places, at lines 1, 2/))
 })
