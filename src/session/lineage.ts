@@ -7,11 +7,11 @@ import { TackleError } from "../util/errors.ts"
  * its subagents.
  */
 export interface Lineage {
-  /** Reads the ancestors of a session. Throws {@link OrphanError} if one of them no longer exists. */
+  /** Reads the ancestors of a session that are not known yet. Throws {@link OrphanError} if one does not exist. */
   load(session: Family): Promise<void>
   /**
-   * Returns the ancestors in their current state, nearest first. Throws {@link OrphanError} if the ancestors are not
-   * loaded.
+   * Returns the ancestors, nearest first. Ancestors that are open in this process are in their current state. Throws
+   * {@link OrphanError} if the ancestors are not loaded.
    */
   above(session: Family): Session[]
   /** Returns the id of the root session. An unknown session is its own root. */

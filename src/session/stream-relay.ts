@@ -22,15 +22,15 @@ export interface StreamRelay {
 /** Options of {@link createStreamRelay}. */
 interface RelayOptions {
   mail: Mail
-  /** Address of this machine to which other engines connect to send events. */
+  /** Address at which this engine receives events. See {@link openLinkReceiver}. */
   host: string
   bus: Bus
   holder: LeaseHolder
   /** Returns the parts that this engine streams in a session. */
   streaming(sessionID: string): readonly Part[]
   /**
-   * Receives database errors. After an error, streamed text is lost, but the complete text is stored at the end of its
-   * part.
+   * Receives database errors. After an error, streamed text may be lost, but the complete text is stored at the end of
+   * its part.
    */
   onProblem(error: unknown): void
 }

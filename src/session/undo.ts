@@ -140,7 +140,7 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The user undid your changes to these files, which are now as they were before the changes:\n${paths
+  return `The user undid your changes to these files:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(
