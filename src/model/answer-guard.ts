@@ -29,11 +29,11 @@ const defaultLimits: AnswerLimits = {
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust memory or lose its content:
  * - If the body or a line exceeds its limit, reading fails with a `ProviderError` that is not retryable.
- * - The last event is accepted even if the blank line after it is missing.
+ * - A complete last event is accepted even if the blank line after it is missing.
  * - If the server sends nothing for `closingMs` after the finish reason, the stream ends as if the server had closed
  *   it.
  * - Events of up to `joinedLength` bytes that arrive together and differ only in their text are joined into one event.
- * - A streamed call without a name becomes a call to `invalid`. Otherwise, the provider packages would drop the call.
+ * - A streamed call without a name becomes a call to `invalid`, because provider packages reject or drop such a call.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
   return async (input, init) => {

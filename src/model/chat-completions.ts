@@ -55,11 +55,9 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Caches the JSON of the messages in Chat Completions requests, because every request carries the whole history. The
- * provider package converts each message only once. The JSON of a conversation is stored once, in a block of memory
- * that all its requests share. A conversation is identified by its first message that is not a system prompt, and its
- * JSON is kept as long as this message object exists. A request reuses the JSON of the same message objects in the same
- * order.
+ * Caches the JSON of the messages in Chat Completions requests, because every request carries the whole history. A
+ * conversation is identified by its first message that is not a system prompt. A request reuses the JSON of the
+ * conversation's messages up to the first message object that differs.
  *
  * Malformed arguments of a call are sent as the model wrote them. If the server refuses such a request, the request is
  * repeated once with the arguments as an object. All later requests also send malformed arguments as an object.
@@ -266,8 +264,8 @@ function convertedCount(message: LanguageModelV4Message): number {
 }
 
 /**
- * Wraps a `fetch` so that a request for a stream always returns a stream. Converts a single JSON body to a stream with
- * one event. Leaves other answers unchanged.
+ * Wraps a `fetch` for servers that answer a request for a stream with a single JSON body. Converts such a body to a
+ * stream. Leaves other answers unchanged.
  */
 export function alwaysStreamed(ask: typeof fetch): typeof fetch {
   return async (input, init) => {

@@ -73,7 +73,7 @@ export function convertFile(
 /** Returns the reason why an image cannot be sent, or undefined if it can be sent. */
 function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimits): string | undefined {
   if (maxImageLength !== undefined && data.length > maxImageLength)
-    return `the provider accepts images of at most ${megabytes(maxImageLength)}`
+    return `the provider accepts images of at most ${fileSize(maxImageLength)}`
   if (maxImagePixels === undefined) return undefined
   const size = sizeOf(data)
   return size && Math.max(size.width, size.height) > maxImagePixels
@@ -82,8 +82,9 @@ function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimi
 }
 
 /** Formats the decoded size of base64 data. */
-function megabytes(characters: number): string {
-  return `${((characters * 3) / 4 / 1_000_000).toFixed(1)} MB`
+function fileSize(characters: number): string {
+  const kilobytes = (characters * 3) / 4 / 1_000
+  return kilobytes < 1_000 ? `${Math.ceil(kilobytes)} KB` : `${(kilobytes / 1_000).toFixed(1)} MB`
 }
 
 function sizeOf(data: string): ImageSize | undefined {
@@ -95,7 +96,7 @@ function note(file: SourceFile, data: string | undefined, reason: string): Langu
   const path = file.url.startsWith("data:") ? undefined : file.url
   const size = data !== undefined && file.mime.startsWith("image/") ? sizeOf(data) : undefined
   const pixels = size && `${size.width} × ${size.height} pixels`
-  const bytes = data && megabytes(data.length)
+  const bytes = data && fileSize(data.length)
   const name = [file.mime, file.filename ?? path, pixels, bytes].filter(Boolean).join(", ")
   return { type: "text", text: `[A file (${name}) was not sent: ${reason}.]` }
 }

@@ -22,7 +22,7 @@ export interface Credentials {
   providers(): Promise<string[]>
   /**
    * Returns the keys and tokens of the auth file by name, so that output can mask them. Returns an empty record if the
-   * file is invalid; {@link key} reports that error.
+   * file is missing or cannot be used; {@link key} reports why it cannot be used.
    */
   stored(): Promise<Record<string, string>>
 }
@@ -77,7 +77,7 @@ export function createCredentials(options: {
       try {
         return secretsIn(await read())
       } catch {
-        // Keys in an invalid file are not used. `key` reports the error.
+        // Keys in such a file are not used. `key` reports the error.
         return {}
       }
     },

@@ -31,10 +31,7 @@ export interface ProviderErrorDetails {
   cause?: unknown
 }
 
-/**
- * Thrown when a model's server cannot be reached, or returns an error or an invalid answer. The message names the
- * server and says what to do next.
- */
+/** Thrown when a model's server cannot be reached, or returns an error or an invalid answer. */
 export class ProviderError extends TackleError {
   readonly kind: ProviderErrorKind
   readonly retryable: boolean
@@ -49,7 +46,7 @@ export class ProviderError extends TackleError {
   }
 }
 
-/** Thrown when the provider or the model does not exist. */
+/** Thrown when the provider or the model is unknown. */
 export class ModelNotFoundError extends UsageError {
   /** `known` contains the names of models (`provider/model`) and providers (`provider/…`) to suggest. */
   constructor(ref: ModelRef, known: readonly string[]) {

@@ -26,16 +26,15 @@ export interface PromptInput {
 /**
  * Converts the history to the format of the provider interface. Every call gets exactly one result. One message
  * contains all results of a step, in the order of the calls. The result of a failed call begins with `Error: `. A call
- * without a result is reported as interrupted. Drops empty messages and the reasoning of other models.
+ * without a result is reported as interrupted. Drops empty messages, nested calls, and the reasoning of other models.
  */
 export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
 }
 
 /**
- * Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. It
- * returns the same message objects for the same entries and system prompts, because request bodies are cached by
- * message object.
+ * Creates a {@link toPrompt} function for one session. The function returns the same objects for messages that can no
+ * longer change, because request bodies are cached by message object. Messages with a cache mark are new objects.
  */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   /** Settled messages by their position in the history. */
@@ -143,8 +142,8 @@ function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageMod
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"]
 
 /**
- * Converts an assistant message and the results of its calls. Returns an empty list if the message contains only
- * reasoning.
+ * Converts an assistant message and the results of its calls. Returns an empty list if the message has neither text nor
+ * calls.
  */
 function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
   const isOwn = isFrom(message, model)

@@ -16,8 +16,7 @@ export type ModelList =
 const providerMs = 5_000
 
 /**
- * Requests the ids of a known provider's models. The result also shows whether the key is valid. Never rejects.
- * `baseURL` overrides the provider's URL.
+ * Requests the ids of a known provider's models, sorted. Never rejects. `baseURL` overrides the provider's URL.
  */
 export async function listModels(options: {
   providerID: string

@@ -24,7 +24,8 @@ export interface ModelInfo {
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
   /**
-   * Whether the model accepts images and the other file types of its family. If false, a note replaces each file.
+   * Whether the model accepts images and the other file types of its family. If not true, a note replaces each such
+   * file.
    */
   attachment?: boolean
   /** Whether the server accepts a JSON Schema for the answer, including in requests with tools. */
@@ -52,7 +53,7 @@ export interface Model {
   info: ModelInfo
   /**
    * Returns the model in the provider interface. Loads the provider package on the first call. Later calls return the
-   * same object. Rejects with `UsageError` if a required key is missing.
+   * same object. Rejects with `UsageError` if a required key is missing or the package cannot be used.
    */
   language(): Promise<LanguageModelV4>
 }
@@ -96,16 +97,19 @@ export const ModelConfig = z.lazy(() =>
     id: z.string().min(1).optional(),
     name: text,
     limit: z.strictObject({ context: size, output: size }).optional(),
-    /** Whether the server accepts `tools`. If false, `toolCalling` defaults to `synthetic`. */
+    /**
+     * Whether the server accepts `tools`. If false, the default of `toolCalling` is `synthetic` instead of `native` or
+     * `auto`.
+     */
     tool_call: flag,
-    /** Overrides the provider's value. Default: `auto`. */
+    /** Default: the provider's value, or else `auto`. */
     toolCalling,
     /** Format of synthetic calls. By default, it depends on the model's name. */
     toolDialect: z.enum(dialectNames).optional(),
     attachment: flag,
     /**
-     * Whether the server accepts a JSON Schema for the answer. Defaults to true for OpenAI and to false for other
-     * servers.
+     * Whether the server accepts a JSON Schema for the answer. Defaults to true for `@ai-sdk/openai` and to false for
+     * other packages.
      */
     structured_output: flag,
     /** US dollars per million tokens. */

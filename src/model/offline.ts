@@ -273,18 +273,18 @@ function report(jobs: readonly Job[], results: OfflineResults): string {
 
 function describe({ request, calls }: Job, results: OfflineResults): string {
   if (request.kind === "unknown") return `I do not understand "${shorten(request.text, 120)}".`
-  const what = nameOf(request)
-  if (calls.length === 0) return `${what}: not done, because none of the available tools can do it.`
+  const task = nameOf(request, false)
+  if (calls.length === 0) return `${task}: not done, because none of the available tools can do it.`
   const outcomes = calls.map(({ callID }) => results.get(callID))
   const failure = outcomes.find((outcome) => outcome !== undefined && failed(outcome))
-  if (failure !== undefined) return `${what}: failed. ${shorten(failure, 400)}`
+  if (failure !== undefined) return `${task}: failed. ${shorten(failure, 400)}`
   const last = outcomes.at(-1)
   return last === undefined
-    ? `${what}: not done.`
-    : `${what}:\n${codeBlock(excerpt(last, request.kind === "run"))}`
+    ? `${task}: not done.`
+    : `${nameOf(request, true)}:\n${codeBlock(excerpt(last, request.kind === "run"))}`
 }
 
-function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
+function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>, isDone: boolean): string {
   switch (request.kind) {
     case "list":
       return `Files in ${request.path}`
@@ -295,11 +295,11 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
     case "search":
       return `Lines with "${request.text}" in ${request.path}`
     case "replace":
-      return `Replaced "${request.from}" with "${request.to}" in ${request.path}`
+      return `${isDone ? "Replaced" : "Replace"} "${request.from}" with "${request.to}" in ${request.path}`
     case "write":
-      return `Wrote ${request.path}`
+      return `${isDone ? "Wrote" : "Write"} ${request.path}`
     case "run":
-      return `Ran ${request.command}`
+      return `${isDone ? "Ran" : "Run"} ${request.command}`
   }
 }
 

@@ -22,7 +22,7 @@ export interface OpeningDependencies {
     id: string
     options: Readonly<Record<string, unknown>>
   }) => Promise<Record<string, unknown> | undefined>
-  /** Sends the requests. Default: `httpFetch` of `http-fetch.ts`. */
+  /** Sends the requests, unless a plugin's settings contain a `fetch`. Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
   /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch

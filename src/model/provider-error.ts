@@ -23,9 +23,10 @@ interface Report {
 }
 
 /**
- * Converts an error from a provider package. The message names the model and, if they are known, the host, the status
- * and the next step. `streamed` means that the error occurred within an answer. In this case, an unknown error is
- * retryable, because the server had accepted the request, unless its labels match {@link refusal}.
+ * Converts an error from a provider package. If the error or its cause is a `ProviderError`, returns it unchanged.
+ * Otherwise, the message names the model, what happened and, if it is known, the next step. `streamed` means that the
+ * error occurred within an answer. In this case, an unknown error is retryable, because the server had accepted the
+ * request, unless its labels match {@link refusal}.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
@@ -130,9 +131,8 @@ function whatHappened(report: Report, kind: ProviderErrorKind): string {
     return `${host} returned ${report.status}: ${sentence(serverMessage(report.body, report.message))}`
   }
   if (isBrokenOff(report, kind)) return `${host} ended its answer early (${report.systemCode}).`
-  if (kind === "network" || kind === "timeout") {
-    return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
-  }
+  if (kind === "network") return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
+  if (kind === "timeout") return `the request to ${host} timed out: ${sentence(shorten(report.message))}`
   if (kind === "bad-response") {
     return `${host} sent an invalid answer: ${sentence(shorten(report.message))}`
   }
@@ -266,8 +266,8 @@ export function toolRefusal(error: unknown): string | undefined {
 const maxLength = 300
 
 /**
- * Returns the server's error message on one line of at most 300 characters. Reads the message of an error object or the
- * title of an HTML page, or else the whole body. Returns `otherwise` if the body is empty.
+ * Returns the server's error message on one line, shortened to 300 characters. Reads the message of an error object or
+ * the title of an HTML page, or else the whole body. Returns `otherwise` unchanged if the body is empty.
  */
 function serverMessage(body: string, otherwise: string): string {
   const text = body.trim()

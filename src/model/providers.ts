@@ -11,7 +11,7 @@ import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
 /** All available models. */
 export interface Models {
-  /** Returns a model without loading it. Rejects with `ModelNotFoundError` if the model does not exist. */
+  /** Returns a model without loading it. Rejects with `ModelNotFoundError` if the provider or model is unknown. */
   get(ref: ModelRef): Promise<Model>
   /** Returns the configured models and the built-in one. Known providers also accept other model ids. */
   list(): ModelInfo[]

@@ -231,8 +231,8 @@ function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
 }
 
 /**
- * Converts token counts. `input` excludes cached tokens, and `output` excludes reasoning. Counts that are missing or
- * are not positive numbers are 0.
+ * Converts token counts. `input` excludes cached tokens, and `output` excludes reasoning. If the server does not report
+ * these two counts, they are computed from the totals. Other missing or invalid counts are 0.
  */
 function readTokens(usage: Partial<LanguageModelV4Usage> | null | undefined): Tokens {
   const { inputTokens, outputTokens } = usage ?? {}

@@ -7,7 +7,7 @@ import { toolRefusal } from "./provider-error.ts"
 /** The test result for one capability that native tool calling needs. */
 export interface ToolFinding {
   name: string
-  /** Whether the server has the capability. Undefined if it was not tested, because an earlier step failed. */
+  /** Whether the server has the capability. Undefined if it was not tested because an earlier test failed. */
   holds: boolean | undefined
   /** Observed behavior or error, in a few words. */
   detail: string
@@ -17,11 +17,11 @@ export interface ToolFinding {
 type Outcome = Omit<ToolFinding, "name">
 
 /**
- * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
+ * Tests a live server with up to four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
  * several calls in one answer. `model` must not have a tool policy. A capability can also appear to be missing because
- * the model chose not to call a tool. Rejects with the error of the first request unless that error is a refusal of
- * tools.
+ * the model chose not to call a tool. Rejects if the signal aborts, or if the first request fails for a reason other
+ * than a refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({

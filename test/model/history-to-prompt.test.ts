@@ -170,7 +170,7 @@ describe("files", () => {
     const [message] = convert([user("look", image)])
     expect(message?.content[1]).toMatchObject({
       type: "text",
-      text: expect.stringMatching(/^\[A file \(image\/png, a\.png, .* MB\) was not sent: .*only text\.\]$/),
+      text: expect.stringMatching(/^\[A file \(image\/png, a\.png, 1 KB\) was not sent: .*only text\.\]$/),
     })
   })
 

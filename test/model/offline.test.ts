@@ -138,7 +138,7 @@ describe("offline turn", () => {
     const run = (tool: string) => (tool === "read" ? new Error("File not found: a.txt") : "fine")
     const { steps, text } = await turn([user("replace x with y in a.txt, then run ls")], run)
     expect(steps.flat().map((entry) => entry.split(" ")[0])).toEqual(["read", "bash"])
-    expect(text).toContain("failed. Error: File not found: a.txt")
+    expect(text).toContain('Replace "x" with "y" in a.txt: failed. Error: File not found: a.txt')
     expect(text).toContain("Ran ls")
   })
 
@@ -166,7 +166,7 @@ describe("offline turn", () => {
   test("calls only offered tools", async () => {
     const without = await turn([user("run ls, list src")], () => "a", ["glob"])
     expect(without.steps).toEqual([['glob {"pattern":"*","path":"src"}']])
-    expect(without.text).toContain("Ran ls: not done")
+    expect(without.text).toContain("Run ls: not done")
     const bash = await turn([user("list it's")], () => "a", ["bash"])
     expect(bash.steps[0]?.[0]).toContain("ls -la -- 'it'\\\\''s'")
   })
@@ -174,7 +174,7 @@ describe("offline turn", () => {
   test("reports its progress when calls are forbidden", async () => {
     const { calls, text } = await step([user("run ls")], allTools, "none")
     expect(calls).toEqual([])
-    expect(text).toContain("Ran ls: not done")
+    expect(text).toContain("Run ls: not done")
   })
 
   test("shortens long results and keeps the end of a command's output", async () => {

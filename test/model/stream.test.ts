@@ -410,6 +410,7 @@ describe("stream errors", () => {
     const model = await modelAt(server.origin, { timeout: 100 })
     const error = await failure(step("", { language: await model.language() }))
     expect(error).toMatchObject({ kind: "timeout", retryable: true })
+    expect(error.message).toContain("timed out")
     await server.abandoned
   })
 

@@ -101,7 +101,7 @@ export const ResponseLine = z.strictObject({
   /** HTTP status. Absent if no answer began. */
   status: z.int().optional(),
   contentType: z.string().optional(),
-  /** The events of a stream in order, or a single item with the complete body. */
+  /** The events of a stream in order, or the complete body as one item. Empty if there was no body. */
   parts: z.array(z.string()),
   /** The error that interrupted the answer, or the reason why the answer was canceled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),
