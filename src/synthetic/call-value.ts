@@ -78,7 +78,7 @@ export function findTool(
   if (tool === undefined) {
     return {
       ok: false,
-      reason: `names the tool "${name}", which does not exist. Available tools: ${listOf(tools)}`,
+      reason: `names the tool "${name}", which is not available. Available tools: ${listOf(tools)}`,
     }
   }
   return tool === name

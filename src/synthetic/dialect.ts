@@ -20,7 +20,7 @@ export interface ReadCall {
   repaired?: string | undefined
 }
 
-/** A call that could not be read. */
+/** A call that could not be read, or whose tool is not offered. */
 export interface MalformedCall {
   /** The text that the model wrote. */
   text: string
@@ -28,7 +28,7 @@ export interface MalformedCall {
   reason: string
   /** Name of the tool, if it could be read. */
   tool?: string | undefined
-  /** The complete call, if its only problem is that the tool is not offered. */
+  /** The complete call, if its only problem is that its tool is not offered. */
   unknown?: ReadCall | undefined
   /** True if the answer reached its token limit within the call. */
   cut?: boolean

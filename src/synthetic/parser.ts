@@ -38,9 +38,8 @@ export interface CallParser {
 /**
  * Creates a parser for one answer. The result does not depend on how the text is split into pieces. Drops white space
  * next to a call. A call is treated as text if it is part of code, a quotation, a closed thinking block, an example or
- * a sentence, or if it repeats a part of one of the `quotable` texts. A call in a thinking block that is never closed is treated
- * as a call, unless the answer was cut off. A `malformed` event reports a call that cannot be read. If the event has
- * `unknown`, the only problem is that the tool does not exist.
+ * a sentence, or if it repeats a part of one of the `quotable` texts. A call in a thinking block that is never closed
+ * is treated as a call, unless the answer was cut off.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]

@@ -64,8 +64,8 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
  * Converts the history for a server that does not support tools. Calls become text of the assistant, and results become
- * user messages. Appends `instructions` to the system prompt. Joins consecutive messages with the same role, since many
- * chat templates refuse such messages.
+ * user messages. Appends `instructions` to the system prompt. Joins consecutive messages with the same role, which many
+ * chat templates refuse.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,
@@ -177,7 +177,7 @@ function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message
 export interface AnswerOutcome {
   /** All text that the model wrote. */
   text: string
-  /** Number of calls that can be executed. */
+  /** Number of calls that were read, including calls to tools that are not offered. */
   calls: number
   malformed: readonly MalformedCall[]
   /** True if the answer reached the output limit. */
@@ -189,8 +189,8 @@ export const defaultRetries = 2
 
 /**
  * Returns the messages that ask the model to repair its answer, or undefined if no retry is needed. No retry is needed
- * if at least one call can be executed, because the problems of the other calls become their results. An answer that
- * was cut off is not retried.
+ * if at least one call was read, because the problems of the other calls become their results. An answer that was cut
+ * off is not retried.
  */
 export function retryMessages(
   outcome: AnswerOutcome,
@@ -205,7 +205,7 @@ export function retryMessages(
   const mustCall = choice?.type === "required" || choice?.type === "tool"
   if (calls > 0 || cut || (malformed.length === 0 && !mustCall)) return undefined
   const problems = malformed.map(
-    (call) => `This call was not executed because it ${call.reason}:\n${call.text}`,
+    (call) => `This call was not executed because it ${call.reason}.\n${call.text}`,
   )
   if (problems.length === 0) problems.push("Your answer contains no call, but one is required.")
   const named = choice?.type === "tool" ? choice.toolName : malformed.find(({ tool }) => tool)?.tool
@@ -219,7 +219,7 @@ export function retryMessages(
       content: [
         {
           type: "text",
-          text: `${problems.join("\n\n")}\n\n${dialect.instructions}\n\n${format}\n\nAnswer again with only the call, in this format.`,
+          text: `${problems.join("\n\n")}\n\n${dialect.instructions}\n\n${format}\n\nAnswer again with only the ${problems.length === 1 ? "call" : "calls"}, in this format.`,
         },
       ],
     },

@@ -12,7 +12,7 @@ export interface TextContext {
   isQuoted(next: string): boolean
   /** Returns the mark that ends the current thinking block, or undefined outside a thinking block. */
   thoughtsEnd(): string | undefined
-  /** Returns true if only white space follows the last call. */
+  /** Returns true if the text contains a call, and only white space follows the last call. */
   followsCall(): boolean
   /** Returns true if only white space precedes the current position on its line. */
   atLineStart(): boolean

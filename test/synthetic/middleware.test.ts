@@ -232,6 +232,16 @@ describe("a malformed call", () => {
     })
   })
 
+  test("is explained together with the other malformed calls of the answer", async () => {
+    const { server, model } = await setup([{ text: `${broken}\n${broken}` }, { text: call("a.txt") }])
+    await collect(withSyntheticTools(model))
+    const complaint = String(server.requests[1]?.body.messages?.at(-1)?.content)
+    expect(complaint.match(/This call was not executed because it is not valid JSON: .*\.\n/g)).toHaveLength(
+      2,
+    )
+    expect(complaint).toMatch(/Answer again with only the calls, in this format\.$/)
+  })
+
   test("is returned as the model wrote it after the last retry", async () => {
     const { server, model } = await setup([{ text: broken }, { text: broken }, { text: broken }])
     const parts = await collect(withSyntheticTools(model, { retries: 2 }))
