@@ -31,6 +31,8 @@ interface Exchange {
   headers: Record<string, string>
   signal: AbortSignal
   reply: Reply
+  /** Receives an error that ends an answer after it has begun, if the answer's events report the error. */
+  onBrokenOff(error: GatewayError): void
 }
 
 /**
@@ -66,7 +68,8 @@ export function readJson(text: string): Record<string, unknown> {
 /**
  * Forwards the request to the upstream and the answer to the client, both unchanged. Returns false, without a reply to
  * the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream refuses the tools,
- * now or earlier. Throws `GatewayError` if the policy is `reject` and the request contains tools.
+ * now or earlier. Throws `GatewayError` if the request is invalid, or if it contains tools and the policy is
+ * `reject`.
  */
 async function passThrough(
   body: Record<string, unknown>,
@@ -102,7 +105,7 @@ function upstreamName(modelID: string): string {
 
 async function answerConverted(
   request: ClientRequest,
-  { headers, signal, reply }: Exchange,
+  { headers, signal, reply, onBrokenOff }: Exchange,
   { upstream, policy, dialect, memory }: AnswerDependencies,
 ): Promise<void> {
   const server = await openChatModel({
@@ -115,7 +118,7 @@ async function answerConverted(
   const ref = { providerID: "upstream", modelID: request.model }
   const language = withToolPolicy(server, { ref, policy, key: "--policy", dialect, memory })
   const call = { ...request.call, abortSignal: signal }
-  if (request.stream) return await streamAnswer(language, call, request, reply)
+  if (request.stream) return await streamAnswer(language, call, request, { reply, onBrokenOff })
   reply.sendJson(200, request.whole(readAnswer(await language.doGenerate(call), request)))
 }
 
@@ -124,7 +127,7 @@ async function streamAnswer(
   language: LanguageModel,
   call: Parameters<LanguageModel["doStream"]>[0],
   request: ClientRequest,
-  reply: Reply,
+  { reply, onBrokenOff }: Pick<Exchange, "reply" | "onBrokenOff">,
 ): Promise<void> {
   const { stream } = await language.doStream(call)
   const reader = createAnswerReader(request)
@@ -137,7 +140,9 @@ async function streamAnswer(
     reader.end()
   } catch (error) {
     if (!events.begun) throw error
-    await events.send(writer.fail(toGatewayError(error)))
+    const failure = toGatewayError(error)
+    onBrokenOff(failure)
+    await events.send(writer.fail(failure))
   }
   events.end()
 }

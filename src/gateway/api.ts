@@ -25,7 +25,7 @@ export interface ClientRequest {
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
   /** Additional fields for the upstream, in the format of the Chat Completions API. */
   settings: Record<string, unknown>
-  /** Returns the body of an answer that is not streamed. */
+  /** Returns the body of an answer that is not streamed. Throws `GatewayError` if the API cannot express the answer. */
   whole(answer: Answer): object
   /** Creates a writer for an answer that is streamed. */
   writer(): AnswerWriter
@@ -33,7 +33,10 @@ export interface ClientRequest {
 
 /** Writes one answer as server-sent events. */
 export interface AnswerWriter {
-  /** Returns the server-sent events for an event of the answer, as text. The text can be empty. */
+  /**
+   * Returns the server-sent events for an event of the answer, as text. The text can be empty. Throws `GatewayError` if
+   * the API cannot express the answer.
+   */
   write(event: AnswerEvent): string
   /** Returns the server-sent event that ends an incomplete answer, as text. */
   fail(error: GatewayError): string

@@ -19,7 +19,7 @@ interface GatewayErrorDetails {
   cause?: unknown
 }
 
-/** An error that is sent to the client instead of an answer. */
+/** An error that is sent to the client instead of an answer, or at the end of an incomplete answer. */
 export class GatewayError extends TackleError {
   readonly status: number
   readonly label: string
@@ -52,8 +52,8 @@ export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "labe
 /**
  * Converts an error from an upstream request. Returns a `GatewayError` unchanged. If the upstream sent an error, uses
  * the status, message, code, type and field of that error. Otherwise, the status is 400 if the Chat Completions API
- * cannot express the request, 503 if the gateway is closing, 504 if the upstream sent no content for too long, and 502 if
- * the upstream could not be reached or its answer could not be read.
+ * cannot express the request, 503 if the gateway is closing, 504 if the upstream sent no content for too long, and 502
+ * if the connection to the upstream failed or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -93,7 +93,7 @@ export function toGatewayError(error: unknown): GatewayError {
   const code = causeCode(error, /^E[A-Z]+$/)
   if (code !== undefined) {
     return new GatewayError(
-      `Cannot reach the upstream (${code}). Check that the server is running and that --upstream is its address.`,
+      `The connection to the upstream failed (${code}). Check that the server is running and that --upstream is its address.`,
       {
         status: 502,
         label: "upstream_unreachable",

@@ -12,8 +12,8 @@ export interface GuardOptions {
 
 /**
  * Throws `GatewayError` if the request does not contain the required key, if its `Origin` header (which browsers send)
- * names another machine, or if the body of a POST request is not JSON. If no key is required, the `Host` header must
- * also name this machine, because a web page can make its own domain resolve to this machine.
+ * names another machine, or if the content type of a POST request is not JSON. If no key is required, the `Host` header
+ * must also name this machine, because a web page can make its own domain resolve to this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !sentKeys(headers).some((sent) => isAuthorized(sent, key))) {

@@ -316,7 +316,7 @@ function errorType(status: number): string {
 
 /**
  * Returns the answer as one message. Throws `GatewayError` if the input of a call is not a JSON object, because a block
- * cannot contain any other value.
+ * cannot contain any other value. If the output limit cut the answer off, omits such a call instead.
  */
 function wholeMessage(answer: Answer, context: MessageContext): object {
   const isCut = answer.reason === "length"

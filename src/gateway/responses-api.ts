@@ -60,10 +60,10 @@ const ResponsesRequest = z.looseObject({
   text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
   user: z.string().nullish(),
 })
-/** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
+/** The fields of a request that the gateway uses. Other fields have no effect, except {@link storedFields}. */
 export type ResponsesRequest = z.infer<typeof ResponsesRequest>
 
-/** Fields that refer to data on the server, and what to send instead. */
+/** Fields that are refused because they require stored data, and what to send instead. */
 const storedFields = {
   previous_response_id: 'Send the whole conversation in "input".',
   conversation: 'Send the whole conversation in "input".',
@@ -71,7 +71,7 @@ const storedFields = {
   background: "Send the request without this field, and wait for the answer.",
 }
 
-/** Throws `GatewayError` if the request refers to data on the server, because the gateway stores nothing. */
+/** Throws `GatewayError` if the request requires stored data, because the gateway stores nothing. */
 function assertStateless(request: ResponsesRequest): void {
   for (const [field, next] of Object.entries(storedFields))
     if (request[field]) throw invalid(`${field}: The gateway stores no data. ${next}`, field)

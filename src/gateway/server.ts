@@ -40,7 +40,7 @@ export interface GatewayOptions {
   /** Maximum size of a request body in bytes. Default: 64 MiB. */
   maxBodyBytes?: number
   fetch: typeof fetch
-  /** Receives one line for each failed request. */
+  /** Receives one line for each failed request and each problem of the HTTP server. */
   onFailure?: (text: string) => void
 }
 
@@ -67,7 +67,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     incoming: IncomingMessage,
     route: Route | undefined,
     reply: Reply,
-    signal: AbortSignal,
+    { signal, onBrokenOff }: { signal: AbortSignal; onBrokenOff(error: GatewayError): void },
   ): Promise<void> {
     assertAllowed(incoming, guard)
     if (route === undefined) throw notServed(incoming)
@@ -79,7 +79,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const api = apis[route.name]
     const text = await readBody(incoming, guard)
     if (route.name !== "count-tokens")
-      return await answerRequest(api, { text, headers, signal, reply }, dependencies)
+      return await answerRequest(api, { text, headers, signal, reply, onBrokenOff }, dependencies)
     reply.sendJson(200, { input_tokens: inputTokens(api.read(readJson(text)).call) })
   }
 
@@ -89,12 +89,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     response.once("close", () => gone.abort(new AbortedError("The client disconnected.")))
     const route = readRoute(incoming.method ?? "", incoming.url ?? "")
     const reply = createReply(response, signal, apis[route?.name ?? "models"])
+    function report({ status, message }: GatewayError): void {
+      if (!gone.signal.aborted)
+        options.onFailure?.(`${incoming.method} ${incoming.url}: ${status} ${message}`)
+    }
     try {
-      await serve(incoming, route, reply, signal)
+      await serve(incoming, route, reply, { signal, onBrokenOff: report })
     } catch (error) {
       if (gone.signal.aborted) return
       const failure = toGatewayError(error)
-      options.onFailure?.(`${incoming.method} ${incoming.url}: ${failure.status} ${failure.message}`)
+      report(failure)
       // After the headers have been sent, the only way to report an incomplete answer is to close the connection.
       if (reply.begun) response.destroy()
       else reply.sendError(failure)

@@ -282,12 +282,16 @@ describe("gateway: messages", () => {
   })
 
   test("ends an interrupted stream with an error event", async () => {
-    const { stream } = await start([{ text: "Some words in pieces.", pieceSize: 3, fault: "cut" }])
+    const failures: string[] = []
+    const { stream } = await start([{ text: "Some words in pieces.", pieceSize: 3, fault: "cut" }], {
+      onFailure: (text) => failures.push(text),
+    })
     const events = await stream({ tools: [read] })
     expect(events.at(-1)).toMatchObject({
       type: "error",
       error: { type: "api_error", message: expect.any(String) },
     })
+    expect(failures).toEqual([expect.stringMatching(/^POST \/v1\/messages\?beta=true: 502 /)])
   })
 
   test("fails for a call that is not a JSON object, unless the output limit truncated it", async () => {
