@@ -47,7 +47,7 @@ export type FileChange = "created" | "changed" | "deleted"
 /** Values of the change types in the protocol. */
 const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
 
-/** Number of consecutive requests without any response data after which the server is considered hung. */
+/** Number of consecutive timeouts without any data from the server after which the server is considered hung. */
 const silentLimit = 2
 
 /**
@@ -169,7 +169,7 @@ async function initialize(
   return result.capabilities
 }
 
-/** Capabilities of the client. This file implements each capability. All servers support positions in UTF-16 units. */
+/** Capabilities of the client. All servers support positions in UTF-16 units. */
 const clientCapabilities: ClientCapabilities = {
   general: { positionEncodings: ["utf-16"] },
   workspace: {

@@ -13,7 +13,7 @@ export interface OpenDocuments {
    * if the file cannot be read.
    */
   show(path: string): void
-  /** Sends the content of all open files that changed on disk, and closes deleted files. */
+  /** Sends the content of all open files that changed on disk, and closes files that can no longer be sent. */
   refresh(): void
   /** Returns the file version that the server has, or 0 if the file is not open. */
   version(path: string): number
@@ -81,7 +81,8 @@ export function createOpenDocuments({
   return {
     show,
     refresh() {
-      for (const path of [...open.keys()].reverse()) {
+      // Keeps the order of use, because `show` moves each file to the end.
+      for (const path of [...open.keys()]) {
         try {
           show(path)
         } catch (error) {

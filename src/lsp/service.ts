@@ -143,7 +143,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
       const program = findProgram(server.command[0], locations)
       if (program !== undefined) return { server, program, root: findRoot(path, server.roots, worktree) }
     }
-    throw noServer(path, candidates)
+    throw noServer(path, candidates, trusted)
   }
 
   /** Returns the running client, or starts one. */
@@ -280,13 +280,14 @@ export function findRoot(path: string, markers: readonly string[], worktree: str
   return worktree
 }
 
-function noServer(path: string, candidates: readonly LanguageServer[]): NoServerError {
+function noServer(path: string, candidates: readonly LanguageServer[], trusted: boolean): NoServerError {
   if (candidates.length === 0)
     return new NoServerError(
       `No language server is configured for ${path}. Use grep and read. To add a server, the user can configure it under "lsp".`,
     )
   const programs = candidates.map(({ command }) => command[0]).join(", ")
+  const hint = trusted ? "" : " Programs in this untrusted project are not run."
   return new NoServerError(
-    `No language server for ${path} is installed (programs not found: ${programs}). Use grep and read.`,
+    `No language server for ${path} was found (programs not found: ${programs}).${hint} Use grep and read.`,
   )
 }

@@ -83,6 +83,18 @@ test("keeps at most 64 files open, the most recently used", async () => {
   )
 })
 
+test("keeps the order of use when it checks all open files for changes", async () => {
+  const names = Array.from({ length: 65 }, (_, index) => `f${index}.ts`)
+  const { project, documents, sent } = await setup(Object.fromEntries(names.map((name) => [name, name])))
+  for (const name of names.slice(0, 64)) documents.show(project.path(name))
+  documents.refresh()
+  documents.show(project.path("f64.ts"))
+  expect(sent.at(-1)).toMatchObject([
+    "textDocument/didClose",
+    { textDocument: { uri: pathToFileURL(project.path("f0.ts")).href } },
+  ])
+})
+
 test("rejects a directory and a file that is too large", async () => {
   const { project, documents, sent } = await setup({ "big.ts": "x".repeat(4 * 1024 * 1024 + 1) })
   expect(() => documents.show(project.path("big.ts"))).toThrow(/too large/)

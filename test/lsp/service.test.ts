@@ -141,6 +141,18 @@ describe.each(cases)("the real server $name", slow, ({ name, files, a, b, column
   })
 })
 
+test.each([
+  [
+    false,
+    /\(programs not found: \.\/missing\)\. Programs in this untrusted project are not run\. Use grep and read\.$/,
+  ],
+  [true, /\(programs not found: \.\/missing\)\. Use grep and read\.$/],
+])("names the missing program of a server (project trusted: %s)", async (trusted, message) => {
+  const config = { mine: { command: ["./missing"], extensions: [".mine"] } }
+  const { service, project } = await setup(config, {}, {}, trusted)
+  await expect(service.find(project.path("a.mine"))).rejects.toThrow(message)
+})
+
 describe("a broken server", () => {
   const files = { "a.txt": "text\n" }
   const hover = (service: LanguageService, project: TemporaryProject, stop = signal) => {
