@@ -132,7 +132,7 @@ export async function openSignInPage(
 
 /**
  * Signs in with a key. If the method has an `authorize` function, this function receives the key and the user's
- * answers, and can replace or refuse the key. Throws `UsageError` if the key is refused.
+ * answers, and can replace or refuse the key. Throws `UsageError` if the key is refused or the plugin fails.
  */
 export async function signInByKey(
   { label, authorize }: AuthMethod,

@@ -26,15 +26,17 @@ export interface Hooks {
   "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown
   /** Called before the user's message is stored. */
   "chat.message"?: (input: MessageInput, output: MessageOutput) => unknown
-  /** Called before each request to a model. */
+  /** Called before each request of a step, including retries. Not called for summaries and MCP sampling. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
   /**
-   * Called before each step with the messages that the model will receive. OpenCode's name:
+   * Called before each request of a step with the messages that the model will receive. OpenCode's name:
    * `experimental.chat.messages.transform`.
    */
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
-  /** Called before each step with the system prompt. OpenCode's name: `experimental.chat.system.transform`. */
+  /**
+   * Called before each request of a step with the system prompt. OpenCode's name: `experimental.chat.system.transform`.
+   */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
   /** Called before completed text from the model is stored. OpenCode's name: `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
@@ -130,8 +132,8 @@ export interface ChatInput {
 }
 
 /**
- * Parameters of a model request. Undefined selects the provider's default. `options` are passed to the provider's
- * package.
+ * Parameters of a model request. If one is undefined, the recommended value or else the provider's default applies.
+ * `options` are passed to the provider's package.
  */
 export interface ParamsOutput {
   temperature?: number | undefined
@@ -167,7 +169,7 @@ export interface ShellInput {
   callID: string | undefined
 }
 
-/** The prompt for a summary. `context` is added to the default prompt; `prompt` replaces it. */
+/** The prompt for a summary. `prompt` replaces the default prompt. `context` is added to the prompt. */
 export interface CompactingOutput {
   context: string[]
   prompt?: string | undefined

@@ -43,9 +43,9 @@ export interface PluginHost {
     provider: { id: string; options: Readonly<Record<string, unknown>> },
     auth: () => Promise<StoredAuth | undefined>,
   ): Promise<Record<string, unknown> | undefined>
-  /** Returns the sign-in methods of all plugins, in load order. */
+  /** Returns the sign-in methods of all enabled plugins, in load order. */
   signIns(): AuthHook[]
-  /** Sends the event to every plugin. Each plugin receives events in order. Returns immediately. */
+  /** Sends the event to every plugin with an `event` hook. Each receives its events in order. Returns immediately. */
   event(event: { type: string; properties: Record<string, unknown> }): void
   /** Waits for pending events up to the time limit, then calls the `dispose` hooks. Never rejects. */
   close(): Promise<void>

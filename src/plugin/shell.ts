@@ -46,9 +46,10 @@ class ShellFailedError extends TackleError {
   readonly stdout: Buffer
   readonly stderr: Buffer
   readonly exitCode: number
-  constructor(command: string, { stdout, stderr, exitCode }: ShellOutput) {
+  /** `end` describes how the command ended, as a phrase that follows the command. */
+  constructor(command: string, end: string, { stdout, stderr, exitCode }: ShellOutput) {
     const said = stderr.toString().trim().slice(-500)
-    super(`"${command}" ended with exit code ${exitCode}${said === "" ? "" : `: ${said}`}`, {
+    super(`"${command}" ${end}${said === "" ? "" : `: ${said}`}`, {
       code: "plugin.shell",
       recoverable: true,
     })
@@ -137,13 +138,16 @@ async function execute(
   let left = maxOutputBytes
   const collect = (into: Buffer[]) => (bytes: Uint8Array) => {
     left -= bytes.length
-    if (left < 0) stop()
+    if (left < 0) stop(`was stopped, because its output exceeded ${maxOutputBytes / 2 ** 20} MiB`)
     else into.push(Buffer.from(bytes))
   }
   let killed: Promise<void> | undefined
-  const stop = () => {
+  let stopped: string | undefined
+  const stop = (why: string) => {
+    stopped ??= why
     killed ??= child.kill()
   }
+  const onAbort = () => stop("was stopped, because Tackle is closing")
   const child = await startProcess({
     argv: ["/bin/sh", "-c", command],
     cwd,
@@ -152,17 +156,18 @@ async function execute(
     onErrorOutput: collect(stderr),
     record,
   })
-  signal.addEventListener("abort", stop, { once: true })
-  if (signal.aborted) stop()
+  signal.addEventListener("abort", onAbort, { once: true })
+  if (signal.aborted) onAbort()
   try {
-    const { code } = await child.exited
+    const { code, signal: ending } = await child.exited
     await child.closed
     await killed
     const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), code ?? 1)
-    if (output.exitCode !== 0 && !nothrow) throw new ShellFailedError(command, output)
+    const end = stopped ?? (ending ? `was ended by ${ending}` : `ended with exit code ${output.exitCode}`)
+    if (output.exitCode !== 0 && !nothrow) throw new ShellFailedError(command, end, output)
     return output
   } finally {
-    signal.removeEventListener("abort", stop)
+    signal.removeEventListener("abort", onAbort)
     child.removeRecords()
   }
 }
