@@ -36,8 +36,8 @@ const LocalServer = z.lazy(() =>
 export type LocalServer = z.infer<typeof LocalServer>
 
 /**
- * OAuth settings of a server. If an endpoint is missing, it is discovered. If the client id is missing, a client is
- * registered with the server.
+ * OAuth settings of a server. The endpoints are discovered. Without a client id, a client is registered with the
+ * server, unless the server accepts `clientMetadataUrl`.
  */
 const OAuthSettings = z.lazy(() =>
   z.strictObject({
@@ -73,7 +73,10 @@ const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),
     url: z.url({ protocol: /^https?$/ }).describe("URL of the server"),
-    headers: z.record(z.string(), z.string()).optional().describe("Headers sent with every request"),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe("Headers sent with every request to the server"),
     oauth: z
       .union([z.literal(false), OAuthSettings])
       .optional()

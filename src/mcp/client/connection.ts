@@ -153,7 +153,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       ),
     watchResource: (uri, stopped) =>
       request(`watch ${uri}`, stopped, async () => {
-        if (!resources?.subscribe) throw new Error("it does not report changes to its resources.")
+        if (!resources?.subscribe) throw new McpCallError("it does not report changes to its resources.")
         await client.subscribeResource({ uri }, { timeout, signal: stopped })
       }),
     unwatchResource: (uri, stopped) =>

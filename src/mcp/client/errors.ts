@@ -1,6 +1,6 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** Thrown if a server did not start, cannot be reached, did not list its tools, or ended too often. */
+/** Thrown if a server is unavailable, for example because it did not start or ended too often. */
 export class McpServerError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
     super(`The MCP server ${server} is unavailable: ${why}`, {
@@ -22,7 +22,7 @@ export class McpSignInError extends TackleError {
   }
 }
 
-/** Thrown if a server answers a request with an error, or does not answer. */
+/** Thrown if a request to a server fails, or if a server's own request cannot be answered. */
 export class McpCallError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "mcp.call", recoverable: true, cause })
@@ -34,7 +34,7 @@ export class McpToolChangedError extends TackleError {
   constructor(tools: readonly string[]) {
     const [those, them] = tools.length === 1 ? ["this tool", "it"] : ["these tools", "them"]
     super(
-      `${tools.join(", ")}: the description or server of ${those} has changed since you allowed ${them}, so the next call requires permission again. \`tackle mcp list\` shows the current descriptions.`,
+      `${tools.join(", ")}: the definition or server of ${those} has changed since you allowed ${them}, so the next call requires permission again. \`tackle mcp list\` shows the current descriptions.`,
       { code: "mcp.tool-changed", recoverable: true },
     )
   }

@@ -97,8 +97,8 @@ function faultOf({ result, error }: Record<string, unknown>): string {
 }
 
 function tooLong(length: number): string {
-  const megabytes = (count: number) => `${(count / 1024 / 1024).toFixed(1)} MB`
-  return `its reply was discarded because it is ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less data at a time.`
+  const mebibytes = (count: number) => `${(count / 1024 / 1024).toFixed(1)} MiB`
+  return `its reply was discarded because its size is ${mebibytes(length)}, and the limit is ${mebibytes(maxMessageLength)}. Request less data at a time.`
 }
 
 /** Returns the id at the start of a message that cannot be parsed. Expects the usual order of keys. */

@@ -23,8 +23,8 @@ export interface McpPoolOptions
   /** Called with the ids of new and changed tools. Earlier grants for these tools no longer apply. */
   onChanged(ids: readonly string[]): Promise<void>
   /**
-   * Called for each tool that cannot be used and for each failed request, and once for each reason why a server is
-   * unavailable.
+   * Called for each tool that cannot be used and each list of prompts or resources that fails, and once for each reason
+   * why a server is unavailable.
    */
   onProblem(error: unknown): void
   /** Called when a running server reports that its tools changed. The next `tools` call lists them again. */

@@ -73,6 +73,8 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   let known: readonly Tool[] = []
   let has: McpConnection["has"] = { tools: false, resources: false, prompts: false }
   let problem: string | undefined
+  /** The error for too many starts, kept so that its message stays the same until the server can start again. */
+  let exceeded: McpServerError | undefined
   /** Times of the starts within the last `withinMs`, as returned by `performance.now()`, oldest first. */
   let starts: number[] = []
   const watches = createResourceWatches(connection, () => (running?.alive() ? running : undefined))
@@ -116,11 +118,13 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
     const count = starts.length
     if (count > restarts.max) {
       const minutes = restarts.withinMs / 60_000
-      throw new McpServerError(
+      exceeded ??= new McpServerError(
         server.id,
         `it was started ${count} times within ${minutes} minutes, so Tackle does not start it again yet. ${problem ?? ""}`.trim(),
       )
+      throw exceeded
     }
+    exceeded = undefined
     starts.push(performance.now())
     if (count > 0) await sleep(restarts.delayMs * 2 ** (count - 1), signal)
     const { connectServer } = await import("./connection.ts")

@@ -18,7 +18,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import { type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
 import type { RemoteServer } from "./config.ts"
-import { McpSignInError } from "./errors.ts"
+import { McpCallError, McpSignInError } from "./errors.ts"
 import type { Authorizer } from "./oauth/provider.ts"
 import { createOpenRequests, maxMessageLength, type OpenRequests } from "./open-requests.ts"
 
@@ -186,26 +186,42 @@ function withErrors<T extends Transport>(
       throw error
     }
   }
-  return Object.assign(transport, { send, explain, isLost, isUnsupported })
+  return Object.assign(transport, {
+    send,
+    explain: (error: unknown) => explain(error, authorizer !== undefined),
+    isLost,
+    isUnsupported,
+  })
 }
 
-function explain(error: unknown): string {
+/** Explains an error of an HTTP transport. `usesOAuth` determines the hint for a refused request. */
+function explain(error: unknown, usesOAuth: boolean): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
-  if (status === 401 || status === 403)
-    return `it returned ${status}. Change the key under "headers" in the configuration, or sign in (\`tackle mcp auth <id>\`).`
+  if (status === 401 || status === 403) {
+    const hint = usesOAuth
+      ? 'Sign in again (`tackle mcp auth <id>`), or set a key under "headers" in the configuration.'
+      : 'Check the key under "headers" in the configuration.'
+    return `it returned ${status}. ${hint}`
+  }
   // The message of a fetch error only says that the request failed. The reason is in its cause.
   const cause = error instanceof Error && error.cause !== undefined ? `: ${errorMessage(error.cause)}` : ""
   return `${errorMessage(error)}${cause}`
 }
 
 /**
- * Returns true for an error that ends the session, for example because the server restarts. An error response or a
- * timeout leaves the session intact.
+ * Returns true for an error that ends the session, for example because the server restarts. An error response, an
+ * invalid response or a timeout leaves the session intact.
  */
 function isLost(error: unknown): boolean {
-  if (error instanceof ProtocolError || error instanceof McpSignInError) return false
-  return !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+  if (error instanceof ProtocolError || error instanceof McpSignInError || error instanceof McpCallError)
+    return false
+  return !(error instanceof SdkError && harmlessCodes.has(error.code))
 }
+
+const harmlessCodes: ReadonlySet<SdkErrorCode> = new Set([
+  SdkErrorCode.RequestTimeout,
+  SdkErrorCode.InvalidResult,
+])
 
 function isUnsupported(error: unknown): boolean {
   return error instanceof SdkHttpError && unsupportedStatus.has(error.status)
@@ -292,8 +308,12 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
       ending ??= end(child)
       await ending
     },
-    explain: (error) =>
-      [ended ?? errorMessage(error), errors.trim()].filter(Boolean).join(". The end of its stderr:\n"),
+    explain(error) {
+      const why = ended ?? errorMessage(error)
+      return errors.trim() === ""
+        ? why
+        : `${why.replace(/\.$/, "")}. The end of its stderr:\n${errors.trim()}`
+    },
     isLost: () => ended !== undefined,
     isUnsupported: () => false,
   }

@@ -30,7 +30,7 @@ export interface ClientOutcome {
   state: CallOutcome["state"]
   /**
    * Explains why the user was not asked, and how to allow the call without asking. Undefined unless the call needed
-   * permission and no form could be shown.
+   * permission and its form could not be shown or failed.
    */
   hint: string | undefined
 }

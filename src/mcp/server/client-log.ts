@@ -26,7 +26,7 @@ const defaultLevel: LoggingLevel = "warning"
 
 /**
  * Creates the log of a client and answers `logging/setLevel`. Level `warning` includes the engine's problems, `info`
- * adds the start and end of calls, and `debug` adds the output of calls.
+ * adds the start and end of calls, and `debug` adds their progress.
  */
 export function createClientLog(
   server: Server,

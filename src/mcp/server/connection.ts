@@ -51,7 +51,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** Creates the connection for one client. Connections share no state. */
+/** Creates the connection for one client. Connections share only the services in their options. */
 export function openConnection(options: ConnectionOptions): Connection {
   const { tackle, agent, tools: chosen, version, describe, warnings, onProblem } = options
   const server = new Server(

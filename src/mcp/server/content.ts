@@ -8,7 +8,7 @@ import type { Attachment } from "../../schema/tool-state.ts"
 /**
  * Converts the outcome of a call to the result for the client. The text that a model would read comes first, followed
  * by attachments as images, audio or resources. A failed call becomes an error result with its message. Rejects if an
- * attached file no longer exists.
+ * attached file cannot be read.
  */
 export async function contentOf(state: CallOutcome["state"]): Promise<CallToolResult> {
   if (state.status === "error") return { isError: true, content: [{ type: "text", text: state.error }] }
@@ -18,7 +18,7 @@ export async function contentOf(state: CallOutcome["state"]): Promise<CallToolRe
 
 /**
  * Converts an attachment to a content block. An attachment without a name is named after `index`. Rejects if the
- * attached file no longer exists.
+ * attached file cannot be read.
  */
 export async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
   const { mime, url, filename } = attachment
@@ -37,7 +37,7 @@ async function base64Of(url: string): Promise<string> {
   return encoding ? body : Buffer.from(decodeURIComponent(body)).toString("base64")
 }
 
-/** Returns the URI that a resource requires. The URI of in-memory content cannot be read. */
+/** Returns the URI that a resource requires. Clients cannot read an `attachment:` URI. */
 function uriOf(url: string, name: string): string {
   if (isAbsolute(url)) return pathToFileURL(url).href
   return URL.canParse(name) ? name : `attachment:///${encodeURIComponent(basename(name))}`

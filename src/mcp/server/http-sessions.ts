@@ -160,8 +160,8 @@ const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
 
 /**
  * Creates a store for the latest messages to one client, so that the client can resume a broken stream. The store drops
- * the oldest messages first and always keeps the newest message. A client cannot resume after a dropped message,
- * because the client would miss messages.
+ * the oldest messages first and always keeps the newest message. A client cannot resume if the last message that it
+ * received was dropped, because it could miss messages.
  */
 export function createEventStore(limits: EventLimits = defaultLimits): Required<EventStore> {
   let kept: { id: string; stream: string; message: Message; bytes: number }[] = []

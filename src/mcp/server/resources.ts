@@ -27,11 +27,12 @@ export type ResourceSource = { kind: "file"; path: string } | { kind: "server"; 
 /** The resources offered to one client. */
 export interface OfferedResources {
   /**
-   * Reads a resource under the rules of the tool that reads it. If `named` has no server, uses the first server that
-   * has the resource. Throws `ProtocolError` with the reason if the resource cannot be read.
+   * Reads a resource under the rules of the tool that reads it. If `named` has no server, a `file:` URI names a file,
+   * and any other URI names a resource of the first server that lists it or has a matching template. Throws
+   * `ProtocolError` with the reason if the resource cannot be read.
    */
   read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult>
-  /** Finds the source of a resource that the client may read. Throws the same error as `read`. */
+  /** Finds the source of a resource. Throws `ProtocolError` if the resource is unknown or its tool is not offered. */
   find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
   /** Offers the file with the full output of a call whose result was truncated. */
   noteOutput(tool: string, state: ToolStateCompleted): Promise<void>

@@ -41,6 +41,6 @@ test("rejects an invalid or unsupported key without showing it", () => {
   )
   const { privateKey } = generateKeyPairSync("x25519")
   expect(() => authenticateByKey({ clientId: "us", privateKey: pem(privateKey) })).toThrow(
-    /^Unsupported "privateKey" \(x25519 \)/,
+    /^Unsupported "privateKey" \(x25519\)/,
   )
 })

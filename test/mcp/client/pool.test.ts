@@ -301,6 +301,9 @@ test("retries a failing start after half a second, and doubles the delay each ti
     }
     await pool.tools()
     expect(problems.at(-1)).toMatch(/was started 4 times within 10 minutes/)
+    const reported = problems.length
+    await pool.tools()
+    expect(problems).toHaveLength(reported)
   } finally {
     vi.useRealTimers()
   }
@@ -352,7 +355,7 @@ describe("a server that does not follow the protocol", () => {
     ],
     ["empty", /could not run empty: .*"result" must be an object, got nothing/],
     ["no-json", /could not run no-json: .*not valid JSON/],
-    ["large", /could not run large: .*it is 100\.0 MB, and the limit is 10\.0 MB/],
+    ["large", /could not run large: .*its size is 100\.0 MiB, and the limit is 10\.0 MiB/],
   ])("fails the call whose reply is malformed (%s), and answers the next", async (name, message) => {
     const { call } = openPool(oddServer())
     const waiting = call("odd_silent")

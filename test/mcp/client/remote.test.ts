@@ -134,6 +134,16 @@ test("cancels an aborted call at the server and keeps the session", async () => 
   expect(new Set(server.asked.slice(1).map(({ headers }) => headers["mcp-session-id"])).size).toBe(1)
 })
 
+test("keeps the connection if the server does not report changes to its resources", async () => {
+  await using server = await droppingServer()
+  const { pool } = openPool(server.url)
+  await pool.tools()
+  const watching = { server: "far", uri: "x://y", onChanged() {}, signal: new AbortController().signal }
+  await expect(pool.watchResource(watching)).rejects.toThrow(
+    /^The MCP server far could not watch x:\/\/y: it does not report changes to its resources\.$/,
+  )
+})
+
 test("falls back to the older transport", async () => {
   await using server = await remoteServer("sse")
   const { call, problems } = openPool(server.url, { "X-Key": "k2" })
@@ -169,6 +179,15 @@ test("explains a 401 and does not try another transport", async () => {
     expect.stringMatching(/^The MCP server far is unavailable: .*a key under "headers".*tackle mcp auth far/),
   ])
   expect(server.asked).toHaveLength(1)
+})
+
+test("explains a refused key", async () => {
+  await using server = await answering(401)
+  const { pool, problems } = openPool(server.url, { Authorization: "Bearer wrong" })
+  expect(await pool.tools()).toEqual([])
+  expect(problems).toEqual([
+    expect.stringMatching(/: it returned 401\. Check the key under "headers" in the configuration\.$/),
+  ])
 })
 
 test.each([

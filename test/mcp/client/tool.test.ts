@@ -119,7 +119,7 @@ test("revokes an approval when the tool's description changes, and reports it", 
   expect(asked).toEqual(["scripted_odd_n_me", "scripted_odd_n_me"])
   expect(problems).toEqual([
     expect.stringMatching(
-      /^an approval was revoked: scripted_odd_n_me: the description or server of this tool has changed/,
+      /^an approval was revoked: scripted_odd_n_me: the definition or server of this tool has changed/,
     ),
   ])
   await project.remove()

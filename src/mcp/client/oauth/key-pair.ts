@@ -59,9 +59,8 @@ function readKey(text: string): SigningKey {
   if (key.asymmetricKeyType === "ed25519") return { key, algorithm: "EdDSA", hash: undefined }
   const curve = key.asymmetricKeyType === "ec" ? curves[namedCurve] : undefined
   if (curve) return { key, ...curve }
-  throw new UsageError(
-    `Unsupported "privateKey" (${key.asymmetricKeyType} ${namedCurve}). Use RSA, P-256, P-384, P-521 or Ed25519.`,
-  )
+  const kind = `${key.asymmetricKeyType} ${namedCurve}`.trim()
+  throw new UsageError(`Unsupported "privateKey" (${kind}). Use RSA, P-256, P-384, P-521 or Ed25519.`)
 }
 
 function parseKey(text: string): KeyObject {

@@ -19,8 +19,8 @@ export interface SignInOptions {
 
 /**
  * Signs the user in. Opens the server's page, waits until the browser returns to 127.0.0.1, and stores the tokens. The
- * previous tokens are kept until then. Throws `UsageError` if OAuth is disabled, and `TackleError` if the server
- * refuses the sign-in. Throws the signal's reason if the signal aborts.
+ * previous tokens are kept until then. Throws `UsageError` if OAuth is disabled or the page does not use https, and
+ * `TackleError` if the server refuses the sign-in. Also rejects if an OAuth request fails or the signal aborts.
  */
 export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
   const { url, oauth: settings = {} } = server
@@ -96,7 +96,8 @@ function scopeOf({ tokens }: SignedIn, challenge: SignedIn["challenge"]): string
 function checked(url: URL): URL {
   const local = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname)
   if (url.protocol === "https:" || (url.protocol === "http:" && local)) return url
-  throw new UsageError(`The server's sign-in page, ${url.origin}, does not use https, so it was not opened.`)
+  const page = url.host === "" ? url.protocol : `${url.protocol}//${url.host}`
+  throw new UsageError(`The server's sign-in page (${page}) does not use https, so it was not opened.`)
 }
 
 /** A local server that receives the browser's redirect. */
