@@ -7,12 +7,12 @@ import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { createAttention } from "./attention.ts"
-import { clip, wrap } from "./card-parts.ts"
+import { clip, keyHints, wrap } from "./card-parts.ts"
 import { loadHighlighter, needsHighlighter, onHighlighter } from "./code.ts"
 import { type Conversation, createConversation } from "./conversation.ts"
 import type { InputHistory } from "./history.ts"
 import { createInputArea, type InputArea } from "./input-area.ts"
-import type { Keys } from "./keys.ts"
+import { type Keys, libraryKey } from "./keys.ts"
 import { forgetBlocks } from "./markdown.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
@@ -86,10 +86,13 @@ const minDoneMs = 10_000
 /** Minimum number of screen rows at which an empty editor is shown below a card. */
 const minEditorRows = 18
 
-/** Minimum number of screen rows at which the to-do list has several lines. */
+/** Minimum number of screen rows at which the to-do list can have several lines. */
 const minTodoRows = 20
 
-/** Maximum number of messages in memory. Older messages are loaded again when the user asks for them. */
+/**
+ * Number of messages in memory above which the oldest messages that are not drawn are dropped. They are loaded again
+ * when the user asks for them.
+ */
 const maxMessages = 400
 
 /** Creates the interface and shows it on the screen. */
@@ -294,9 +297,11 @@ export function createApp(options: AppOptions): App {
     leaveBy = now + leaveMs
     const isCleared = input.clear()
     if (!isCleared && state?.isRunning) interrupt()
-    // With pending prompts, ↑ moves the last of them into the editor.
-    const isRestored = isCleared && !state?.inputs.some(({ claimedBy }) => claimedBy === undefined)
-    notify(`${isRestored ? "↑ restores the text. " : ""}Press ${keys.label("clear")} again to leave.`)
+    const restoreKey = libraryKey("tui.editor.cursorUp")
+    // With pending inputs, this key moves the last of them into the editor.
+    const hasPending = state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
+    const restores = isCleared && !hasPending && restoreKey !== "" ? `${restoreKey} restores the text. ` : ""
+    notify(`${restores}Press ${keys.label("clear")} again to leave.`)
   }
 
   function redraw(): void {
@@ -417,21 +422,12 @@ export function createApp(options: AppOptions): App {
     return [...welcome, ...conversation.render(width)]
   }
 
-  /** Returns the key of an action and its effect, such as `esc interrupts`. The list is empty if the action has no key. */
-  function keyHint(action: Parameters<Keys["label"]>[0], effect: string): string[] {
-    const key = keys.label(action).toLowerCase()
-    return key === "" ? [] : [`${key} ${effect}`]
-  }
-
   function renderActivity(width: number): string[] {
     if (state?.error && !state.isRunning && state.error.message !== lastMessageError())
       return [...wrap(theme.error(`✗ ${visible(state.error.message)}`), width)]
     if (state?.isRunning && !cards.active) {
-      const text = [
-        "working",
-        durationText(Date.now() - startedAt),
-        ...keyHint("interrupt", "interrupts"),
-      ].join(" · ")
+      const hint = keyHints([[keys.label("interrupt"), "interrupts"]])
+      const text = `working · ${durationText(Date.now() - startedAt)}${hint && ` · ${hint}`}`
       return [clip(`${theme.accent("●")} ${theme.dim(text)}`, width)]
     }
     const { lastRun } = state ?? {}
@@ -470,9 +466,12 @@ export function createApp(options: AppOptions): App {
       agent: state?.session.agent ?? defaults.agent ?? "build",
       model: model ? `${model.providerID}/${model.modelID}` : defaults.model,
       hint: input.isShellRunning
-        ? keyHint("interrupt", "stops the command").join()
+        ? keyHints([[keys.label("interrupt"), "stops the command"]])
         : state?.isRunning
-          ? ["enter steers", ...keyHint("queue", "queues")].join(" · ")
+          ? keyHints([
+              [libraryKey("tui.input.submit"), "steers"],
+              [keys.label("queue"), "queues"],
+            ])
           : "",
     }
     return [statusLine.render(state, facts, width)]

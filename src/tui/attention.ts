@@ -3,11 +3,11 @@ import type { SessionState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
 /**
- * Updates the terminal's title and progress. Notifies the user of requests and of the end of a run while another window
- * has the focus.
+ * Updates the terminal's title and progress. Notifies the user of requests, of questions and of the end of a run while
+ * another window has the focus.
  */
 export interface Attention {
-  /** Compares a state with the previous state. Notifies the user of a new request or the end of a run. */
+  /** Shows the title and the progress of a state, and notifies the user of the changes since the previous state. */
   update(state: SessionState | undefined): void
   /** Resets the title and the progress. */
   close(): void
@@ -60,11 +60,11 @@ function reasonOf(state: SessionState, before: SessionState): string | undefined
   const known = new Set(waiting(before).map(({ id }) => id))
   if (state.requests.some(({ id }) => !known.has(id))) return "Tackle asks for permission"
   if (state.questions.some(({ id }) => !known.has(id))) return "Tackle asks a question"
-  if (before.isRunning && !state.isRunning) return `Tackle is done: ${visible(state.session.title)}`
+  if (before.isRunning && !state.isRunning) return `The run has ended: ${visible(state.session.title)}`
   return undefined
 }
 
-/** Sends OSC 9, OSC 777 and a bell. A terminal supports at most one of the two sequences. */
+/** Sends OSC 9, OSC 777 and a bell, because terminals support different sequences. */
 function notify(terminal: Terminal, text: string): void {
   const plain = oneLine(text, 80).replaceAll(";", ",")
   terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)

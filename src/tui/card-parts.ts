@@ -25,7 +25,7 @@ export interface EarlyKeys {
 
 /**
  * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed
- * to `onEarlyKey`, because it must not answer a card. Focus and mouse reports are dropped.
+ * to `onEarlyKey`, because it must not answer a card. Reports of the terminal, such as focus changes, are dropped.
  */
 export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpen(): void }): EarlyKeys {
   let isOpen = false
@@ -148,7 +148,15 @@ export function indented(text: string, width: number, by = 2): string[] {
 
 /** Returns the hint about the key that shows all lines. Empty if they are shown already, or if no key shows them. */
 export function expandHint({ expanded, expandKey }: { expanded?: boolean; expandKey?: string }): string {
-  return expanded || !expandKey ? "" : ` (${expandKey.toLowerCase()} shows all)`
+  return expanded || !expandKey ? "" : ` (${expandKey} shows all)`
+}
+
+/** Joins keys and their effects, such as `Enter answers · Esc goes back`. Omits effects without a key. */
+export function keyHints(hints: readonly (readonly [key: string, effect: string])[]): string {
+  return hints
+    .filter(([key]) => key !== "")
+    .map((hint) => hint.join(" "))
+    .join(" · ")
 }
 
 /** Minimum width at which the names and texts of a list are shown side by side. */

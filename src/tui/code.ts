@@ -30,8 +30,8 @@ const maxCharacters = 50_000
 
 /**
  * Formats the lines of a code block with the colors of its language. The lines have no colors if the language is
- * unknown, the block is too long, or the highlighter has not been loaded yet. If `isOpen` is true, the block is still
- * being streamed, and its last line has no colors.
+ * unknown, the theme has no colors, the block is too long, or the highlighter has not been loaded yet. If `isOpen` is
+ * true, the block is still being streamed, and its last lines have no colors.
  */
 export function renderCode(
   code: string,
@@ -58,9 +58,7 @@ let open = { text: "", lines: [] as string[], themeName: "", nextAt: 0 }
  */
 const maxPlainLines = 6
 
-/**
- * Highlights the complete lines of a growing block. The newest lines of a long block stay plain temporarily.
- */
+/** Highlights the complete lines of a growing block. The newest lines of a long block stay plain temporarily. */
 function openLines(code: string, language: string, theme: Theme): string[] {
   const complete = code.slice(0, code.lastIndexOf("\n") + 1)
   const isSame = theme.name === open.themeName && complete.startsWith(open.text) && open.text !== ""

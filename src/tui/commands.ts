@@ -10,6 +10,7 @@ import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
 import { renderTable, wrap } from "./card-parts.ts"
+import { libraryKey } from "./keys.ts"
 import {
   automatic,
   pickAgent,
@@ -112,8 +113,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   }
 
   /**
-   * Redoes the last undone turn: returns to the session that contains the turn, or restores the turn's files in this
-   * session.
+   * Redoes the last undone turn: applies its file changes again, and opens the session that contains it. If the open
+   * session is not the copy that `/undo` created, only applies the file changes of this session's last undo again.
    */
   async function redo(): Promise<void> {
     const session = opened()
@@ -286,7 +287,8 @@ export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme
       name: own.join(" "),
       text: `${description} ${theme.dim(`(${name})`)}`,
     }))
-  const head = "Enter sends. / commands, @ files, ! shell, ? this list."
+  const submit = libraryKey("tui.input.submit")
+  const head = `${submit && `${submit} sends. `}/ commands, @ files, ! shell, ? this list.`
   showPanel("Keys", (width) => [
     ...wrap(head, width),
     "",

@@ -58,8 +58,8 @@ const firstScreens = 10
  */
 const pageLines = 500
 /**
- * Number of lines above the screen that are still drawn. Earlier lines are dropped, because each frame compares all
- * drawn lines.
+ * Number of drawn lines above the screen at which the earliest lines are dropped, because each frame compares all drawn
+ * lines.
  */
 const maxLines = 1_000
 

@@ -11,7 +11,7 @@ export interface InputHistory {
   add(text: string): void
 }
 
-/** Maximum number of texts that are kept. */
+/** Maximum number of texts in a list. If a file has more than twice as many entries, opening it drops the oldest. */
 const maxEntries = 1_000
 
 const Entry = z.object({ text: z.string(), time: z.number() })

@@ -6,7 +6,7 @@ import type { Theme } from "./theme.ts"
 /** A file that may be an image. */
 export interface ShownFile {
   mime: string
-  /** A `data:` URL, or the URL of a file. */
+  /** A `data:` URL, or an absolute path. */
   url: string
   filename?: string
 }
@@ -18,7 +18,7 @@ const maxLines = 15
 const maxCharacters = 3_000_000
 
 /**
- * Formats a file: one line with its name and, for an image, its size. If the terminal can show images, the image
+ * Formats a file: one line with its name and, for image data, the size. If the terminal can show the image, the image
  * follows as a line with a control sequence and several empty lines. Do not cut or wrap these lines. Data that is not
  * valid Base64 is never sent to the terminal.
  */

@@ -1,4 +1,4 @@
-import { type Component, matchesKey } from "@earendil-works/pi-tui"
+import { type Component, getKeybindings, matchesKey } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
 import type { Delivery, Input } from "../schema/input.ts"
 import type { ToolPart } from "../schema/part.ts"
@@ -6,6 +6,7 @@ import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { createSlashCommands, showKeys, unknownCommand } from "./commands.ts"
 import type { InputHistory } from "./history.ts"
+import { libraryKey } from "./keys.ts"
 import { createPanel, type PanelText } from "./panel.ts"
 import { pick } from "./picker.ts"
 import { pickRewind } from "./pickers.ts"
@@ -178,17 +179,17 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     const taken = await waiting.take(session, input)
     if (taken) {
       editor.setInput(taken)
-      const [queue, cancel] = [keys.label("queue"), keys.label("interrupt")]
-      notify(
-        `Enter${queue && ` or ${queue}`} sends the changed input.${cancel && ` ${cancel} keeps the input unchanged.`}`,
-      )
+      const send = [libraryKey("tui.input.submit"), keys.label("queue")].filter((key) => key !== "")
+      const cancel = keys.label("interrupt")
+      const sends = send.length > 0 ? `${send.join(" or ")} sends the changed input. ` : ""
+      notify(`${sends}${cancel && `${cancel} keeps the input unchanged.`}`.trim())
     } else {
       restoreDraft()
-      notify("This input is no longer waiting.")
+      notify("This input is no longer pending.")
     }
   }
 
-  /** Returns true if ↑ in the empty editor can move a waiting input to the editor. */
+  /** Returns true if the key that moves the cursor up can move a pending input to the editor. */
   function canTakeBack(): boolean {
     const isWaiting = shell.state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
     return isWaiting && editor.isEmpty && waiting.editing === undefined && !panel.isOpen
@@ -265,13 +266,16 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressInterrupt()
       escapedAt = Number.NEGATIVE_INFINITY
       if (panel.isOpen && scrollKeys.some((key) => matchesKey(data, key))) panel.handleInput?.(data)
-      else if (keys.matches(data, "takeBack") || (matchesKey(data, "up") && canTakeBack()))
-        attempt(takeBack())
+      else if (keys.matches(data, "takeBack") || (isCursorUp(data) && canTakeBack())) attempt(takeBack())
       else if (keys.matches(data, "cycleAgent")) attempt(cycleAgent())
       else return false
       return true
     },
   }
+}
+
+function isCursorUp(data: string): boolean {
+  return getKeybindings().matches(data, "tui.editor.cursorUp")
 }
 
 /** Time in milliseconds to wait for the prompts of MCP servers. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises"
 import {
+  getKeybindings,
   type KeybindingDefinitions,
   type KeybindingsConfig,
   KeybindingsManager,
@@ -19,7 +20,7 @@ const ownActions = {
     defaultKeys: ["tab", "alt+enter"],
     description: "Send the input after the run instead of during it",
   },
-  takeBack: { defaultKeys: "alt+up", description: "Edit the last waiting input" },
+  takeBack: { defaultKeys: "alt+up", description: "Edit the last pending input" },
   searchHistory: { defaultKeys: "ctrl+r", description: "Search earlier inputs" },
   externalEditor: { defaultKeys: "ctrl+g", description: "Edit the input in $VISUAL or $EDITOR" },
   pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
@@ -67,9 +68,9 @@ export interface Keys {
 }
 
 /**
- * Reads the keybindings file: a JSON object that maps each action to a key or a list of keys. An empty list removes the
- * keys of an action. The keys also apply to all editors and lists of this process. Never rejects. `problems` lists
- * ignored entries and keys that are assigned to two actions.
+ * Reads the keybindings file: a JSON object that maps actions to a key or a list of keys. An empty list removes the keys
+ * of an action. The keys of the library's actions apply to all editors and text fields of this process. `problems`
+ * describes a file that cannot be used, ignored entries, and keys that are assigned to two actions.
  */
 export async function loadKeys(path: string): Promise<{ keys: Keys; problems: string[] }> {
   const { bindings, problems } = await readBindings(path)
@@ -193,13 +194,21 @@ function conflicts(
       const key = manager.getKeys(id).find((each) => manager.getKeys(other.id).includes(each))
       if (other.id === id || key === undefined || (hasDefault(id, key) && hasDefault(other.id, key))) continue
       const [first, second] = [name, other.name].sort()
-      found.add(`the key ${key} has two actions, "${first}" and "${second}". Change one of them.`)
+      found.add(`the key "${key}" has two actions, "${first}" and "${second}". Change one of them.`)
     }
   return [...found]
 }
 
 function hasDefault(id: string, key: KeyId): boolean {
   return [definitions[id]?.defaultKeys ?? []].flat().includes(key)
+}
+
+/**
+ * Returns the first key of an action of the library's editors and text fields, such as `Enter` for `tui.input.submit`.
+ * Empty if the action has no key.
+ */
+export function libraryKey(action: keyof typeof TUI_KEYBINDINGS): string {
+  return keyLabel(getKeybindings().getKeys(action)[0] ?? "")
 }
 
 /** Formats a key for display, such as `Ctrl+R`. */

@@ -11,9 +11,11 @@ import {
   createScrolledText,
   headLine,
   indented,
+  keyHints,
   typedText,
   wrap,
 } from "./card-parts.ts"
+import { libraryKey } from "./keys.ts"
 import type { Theme } from "./theme.ts"
 
 /** Options of {@link createPermissionCard}. */
@@ -26,8 +28,8 @@ export interface PermissionCardOptions {
   /** Called once, when the user decides. */
   onReply(reply: PermissionReply): void
   /**
-   * Receives input that does not belong to the card: keys that were typed before the card accepts keys, and pasted
-   * text.
+   * Receives input that does not belong to the card: pasted text, and keys that are typed before the card accepts keys
+   * or after its request has ended.
    */
   onEarlyKey(data: string): void
   requestRender(): void
@@ -198,7 +200,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
         return [
           clip("  What should the agent do instead?", width),
           ...step.input.render(width),
-          clip(theme.dim("  Enter rejects with this reason · Esc goes back"), width),
+          fieldHint("rejects with this reason", width),
         ]
       case "pattern": {
         const { permission = "" } = card.rules[step.index] ?? {}
@@ -207,7 +209,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
           clip(`  Allow ${permission} in this project${count}. You can make the pattern narrower:`, width),
           ...step.input.render(width),
           ...(step.error === undefined ? [] : wrap(`  The pattern ${step.error}`, width).map(theme.error)),
-          clip(theme.dim("  Enter allows · leave empty to skip · Esc goes back"), width),
+          fieldHint("allows, or skips if empty", width),
         ]
       }
       case "choose":
@@ -218,6 +220,15 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
           instruction(width),
         ]
     }
+  }
+
+  /** Returns the line with the keys of a text field. */
+  function fieldHint(effect: string, width: number): string {
+    const hints = keyHints([
+      [libraryKey("tui.input.submit"), effect],
+      [libraryKey("tui.select.cancel"), "goes back"],
+    ])
+    return clip(theme.dim(`  ${hints}`), width)
   }
 
   function isLow(): boolean {

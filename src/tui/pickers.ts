@@ -38,7 +38,7 @@ function fileCount({ files }: Pick<RewindPoint, "files">): string {
   return files.length === 1 ? "1 file" : `${files.length} files`
 }
 
-/** Returns the sessions of the project, and the open session with its subagents. */
+/** Returns the newest 200 sessions of the project, and the open session with its subagents. */
 async function listSessions({
   api,
   session,
@@ -157,7 +157,7 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   notify(`Rewound.${files}${place}`)
 }
 
-/** Lets the user edit or withdraw a waiting input, and continue a paused queue. */
+/** Lets the user edit or withdraw a pending input, and continue a paused queue. */
 export async function pickInput({ tui, theme, takeBack, notify }: Shell, session: SessionApi): Promise<void> {
   const list = async () => {
     const inputs = await session.inputs.list()
@@ -171,11 +171,11 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
   }
   const items = await list()
   if (items.length === 0) {
-    notify("No input is waiting.")
+    notify("No input is pending.")
     return
   }
   const id = await pick(tui, {
-    ...{ title: "Waiting inputs", theme, items, verb: "edits" },
+    ...{ title: "Pending inputs", theme, items, verb: "edits" },
     action: {
       key: "ctrl+x",
       label: "Ctrl+X withdraws",
@@ -195,7 +195,7 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
 
 /** Lists the permissions that the user granted with "always", and lets the user revoke them. */
 export async function pickGrant({ tui, theme, api, notify, session, state }: Shell): Promise<void> {
-  // Grants are stored for the root session, and also apply to the sessions of its subagents.
+  // Grants for a session are stored for its root session, and also apply to the sessions of subagents.
   const root = await rootOf(api, { id: session?.id, parentID: state?.session.parentID })
   const place = ({ scope, sessionID }: Grant) =>
     scope === "project" || sessionID === root ? `in this ${scope}` : "in another session"

@@ -25,7 +25,7 @@ export interface PromptEditorOptions {
   history: InputHistory
   completions: CompletionSources
   env: Readonly<Record<string, string | undefined>>
-  /** Called when the user presses Enter (delivery `steer`) or the key of the action `queue` (delivery `queue`). */
+  /** Called when the user presses a key of `input.submit` (delivery `steer`) or of `queue` (delivery `queue`). */
   onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
   /** Returns true if an input can be queued, for example because a run is active. */
   canQueue(): boolean
@@ -46,7 +46,7 @@ export interface PromptEditor extends Component, Focusable {
   /** Adds a text to the history. */
   remember(text: string): void
   readonly isEmpty: boolean
-  /** True while a list of completions is open. Escape and Enter then belong to the list. */
+  /** True while a list of completions is open. The keys that cancel and submit then belong to the list. */
   readonly isCompleting: boolean
 }
 

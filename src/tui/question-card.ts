@@ -1,7 +1,16 @@
 import { type Component, type Focusable, Input, Markdown, matchesKey } from "@earendil-works/pi-tui"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import { showInvisible } from "../util/invisible.ts"
-import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText } from "./card-parts.ts"
+import {
+  clip,
+  createEarlyKeys,
+  createScrolledText,
+  headLine,
+  indented,
+  keyHints,
+  typedText,
+} from "./card-parts.ts"
+import { libraryKey } from "./keys.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
 /** Options of {@link createQuestionCard}. */
@@ -13,8 +22,8 @@ export interface QuestionCardOptions {
   /** Called once, when the user answers. Undefined means that the user dismissed the questions. */
   onAnswer(answers: QuestionAnswers | undefined): void
   /**
-   * Receives input that does not belong to the card: keys that were typed before the card accepts keys, and pasted
-   * text.
+   * Receives input that does not belong to the card: keys that are typed before the card accepts keys or after its
+   * request has ended, and text that is pasted while no text field is open.
    */
   onEarlyKey(data: string): void
   requestRender(): void
@@ -30,7 +39,10 @@ export interface QuestionCard extends Component, Focusable {
   close(): void
 }
 
-/** Creates a card. The user chooses among options, or answers in their own words. Escape dismisses all questions. */
+/**
+ * Creates a card. The user chooses among options, or answers in their own words. Escape dismisses all questions, or
+ * returns from a text field to the options, if any.
+ */
 export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
   const { request, theme } = options
   const { questions, document, tool } = request
@@ -84,7 +96,10 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
     options.onAnswer(given)
   }
 
-  /** Answers with the option at this index. If several options are allowed, toggles the option instead. */
+  /**
+   * Answers with the option at this index. If several options are allowed, toggles the option instead. The index after
+   * the last option opens a text field.
+   */
   function choose(index: number): void {
     const { question, own } = current()
     focus = index
@@ -116,12 +131,11 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
     if (end !== undefined || !question) return [clip(`  ${theme.warning(end ?? "")}`, width)]
     const asked = indented(visible(question.question), width).map(theme.bold)
     if (input) {
-      const back = labels.length === 0 ? "dismisses" : "goes back"
-      return [
-        ...asked,
-        ...input.render(width),
-        clip(theme.dim(`  Enter answers, or skips if empty · Esc ${back}`), width),
-      ]
+      const hints = keyHints([
+        [libraryKey("tui.input.submit"), chosen.size > 0 ? "answers" : "answers, or skips if empty"],
+        [libraryKey("tui.select.cancel"), labels.length === 0 ? "dismisses" : "goes back"],
+      ])
+      return [...asked, ...input.render(width), clip(theme.dim(`  ${hints}`), width)]
     }
     const rows = labels.flatMap(({ label, description }, index) =>
       optionLines({ index, label, description, width }),

@@ -21,7 +21,7 @@ export interface WaitingInputs {
   forget(): void
 }
 
-/** Creates the state for editing waiting inputs. */
+/** Creates the state for editing pending inputs. */
 export function createWaitingInputs(): WaitingInputs {
   let editing: string | undefined
   return {
@@ -63,7 +63,7 @@ function isEnded(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "input.ended"
 }
 
-/** Formats the waiting inputs, one per line, followed by a hint. */
+/** Formats the pending inputs, one per line, followed by a hint, if any. */
 export function renderQueue(
   inputs: readonly Input[],
   { width, theme, keys, editing }: { width: number; theme: Theme; keys: Keys; editing: string | undefined },
@@ -80,7 +80,7 @@ export function renderQueue(
   return lines
 }
 
-/** Describes when an input is delivered. */
+/** Describes the state of an input: `editing` or `held`, or when it is delivered and whether it is paused. */
 export function kindOf({ id, delivery, held, paused }: Input, editing: string | undefined): string {
   if (id === editing) return "editing"
   if (held) return "held"

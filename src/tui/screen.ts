@@ -56,8 +56,8 @@ export interface Screen {
   /** Removes the lines at the bottom, so that only the conversation remains in the terminal's scrollback. */
   removeBottom(): void
   /**
-   * Restores the terminal. Returns the state from which the next screen of the same kind continues. Set `keep` if
-   * another screen follows. If the screen is not active, does nothing and returns undefined.
+   * Restores the terminal. Returns the state from which the next screen that is not full-screen continues. Set `keep`
+   * if another screen follows. If the screen is not active, does nothing and returns undefined.
    */
   stop(options?: { keep?: boolean }): TuiMainScreenRenderState | undefined
 }

@@ -6,7 +6,7 @@ import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 /** Runs shell commands of the user. The same permission rules apply as for the model. */
 export interface ShellRunner {
   readonly isRunning: boolean
-  /** Runs a command, and resolves when it ends. Rejects if another command is running. */
+  /** Runs a command, and resolves when it ends. Rejects if another command is running or the request fails. */
   run(command: string, agent: string | undefined): Promise<void>
   /** Stops the command. */
   stop(): void
@@ -67,7 +67,7 @@ export function createShellRunner({
   }
 }
 
-/** Returns the state of a command that the user stopped, with its output so far. */
+/** Returns the state of a command that was stopped, with its output so far. */
 function stopped(state: ToolState): ToolState {
   if (state.status !== "error") return state
   const output = typeof state.metadata?.output === "string" ? state.metadata.output.trimEnd() : ""

@@ -24,7 +24,7 @@ export interface Shell {
   showPanel(title: string, text: PanelText): void
   /** Puts an input into the editor. Moves the previous text to the history. */
   setInput(input: WrittenInput): void
-  /** Puts a waiting input into the editor. */
+  /** Puts a pending input into the editor. */
   takeBack(inputID: string): Promise<void>
   readonly themes: Themes
   setTheme(theme: Theme): void

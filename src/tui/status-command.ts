@@ -26,8 +26,8 @@ export interface StatusInput {
 /** Runs the user's own command for the status line. */
 export interface StatusCommand {
   /**
-   * The first non-empty line of the command's most recent successful output, with its styles. Undefined until the
-   * command prints a line.
+   * The first non-empty line of the output, with its styles, from the last run that succeeded and printed such a line.
+   * Undefined before that.
    */
   readonly line: string | undefined
   /** Runs the command if the input has changed, but not before the previous run and the minimum interval have ended. */

@@ -12,7 +12,7 @@ import {
   themeOf,
 } from "./theme.ts"
 
-/** A color: `#rrggbb`, a number of the 256-color palette, or one of the terminal's own 16 colors. */
+/** A color: `#rrggbb`, a number of the 256-color palette, or the name of one of the terminal's own colors. */
 const Color = z.union([
   z.templateLiteral(["#", z.string().regex(/^[0-9a-fA-F]{6}$/)]),
   z.int().min(0).max(255),
@@ -37,7 +37,10 @@ const ThemeFile = z.strictObject({
 /** A theme, or the reason why its file cannot be used. */
 export type ThemeEntry = { name: string; theme: Theme } | { name: string; problem: string }
 
-/** Returns the built-in themes and the themes in the directory. The name of each JSON file is the name of its theme. */
+/**
+ * Returns the built-in themes and the themes in the directory. The name of a theme is the name of its file without
+ * `.json`. A theme named `dark` or `light` replaces the built-in theme.
+ */
 export async function listThemes(directory: string, depth: ColorDepth): Promise<ThemeEntry[]> {
   const own = await Promise.all(
     (await themeFiles(directory)).map(async (path): Promise<ThemeEntry> => {

@@ -41,7 +41,7 @@ export interface Theme extends Record<ColorName, Paint> {
   selected: Paint
 }
 
-/** Names of the terminal's own 16 colors. `default` is the color of normal text. */
+/** Names of the terminal's own colors. `default` is the color of normal text. */
 export const terminalColors = [
   ...(["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "gray"] as const),
   ...(["brightRed", "brightGreen", "brightYellow", "brightBlue", "brightMagenta", "brightCyan"] as const),
@@ -49,7 +49,7 @@ export const terminalColors = [
 ] as const
 type TerminalColor = (typeof terminalColors)[number]
 
-/** A color: `#rrggbb`, a number of the 256-color palette, or one of the terminal's own 16 colors. */
+/** A color: `#rrggbb`, a number of the 256-color palette, or the name of one of the terminal's own colors. */
 export type Color = TerminalColor | number | `#${string}`
 
 const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
@@ -93,8 +93,8 @@ const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
 export type ColorDepth = "none" | "256" | "full"
 
 /**
- * Returns the number of colors that the terminal supports, derived from environment variables. `NO_COLOR` disables
- * colors.
+ * Returns the number of colors that the terminal supports, derived from environment variables. `NO_COLOR` and
+ * `TERM=dumb` disable colors.
  */
 export function colorDepth(env: Readonly<Record<string, string | undefined>>): ColorDepth {
   if (env.NO_COLOR || env.TERM === "dumb") return "none"

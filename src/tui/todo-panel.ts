@@ -10,7 +10,7 @@ const maxEntries = 6
 /**
  * Formats the to-do list of a session. Returns no lines if no entry is open. With `isShort`, shows only the current
  * entry and the number of entries that are not open. Otherwise, shows at most {@link maxEntries} entries, starting just
- * before the first open entry.
+ * before the first open entry, or earlier near the end of the list.
  */
 export function renderTodos(
   todos: readonly Todo[],

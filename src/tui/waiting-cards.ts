@@ -11,7 +11,7 @@ import type { Theme } from "./theme.ts"
 /** Shows the requests that wait for the user, one after another. */
 export interface Cards {
   readonly component: Container
-  /** The card that receives keyboard input. */
+  /** The card that receives keyboard input, if any. */
   readonly active: (Component & Focusable) | undefined
   update(requests: WaitingRequests): void
   close(): void
@@ -28,7 +28,7 @@ export interface CardsOptions {
   theme(): Theme
   /** Maximum height of a card in lines. */
   rows(): number
-  /** Called when a card appears or disappears. */
+  /** Called when a card appears or disappears, or when its request ends. */
   onFocusChange(): void
   /** Receives input that does not belong to a card. */
   onEarlyKey(data: string): void

@@ -63,7 +63,7 @@ test("notifies a user whose window has no focus of a request and of the end of a
   expect(taken()).toEqual([])
   attention.update(idle)
   const [, message = ""] = taken()
-  expect(message).toContain("]777;notify;Tackle;Tackle is done: Fix, it<U+0007>\u0007")
+  expect(message).toContain("]777;notify;Tackle;The run has ended: Fix, it<U+0007>\u0007")
 })
 
 test("does not notify a user who sees the window", () => {

@@ -174,7 +174,7 @@ describe("a shortened item", () => {
     const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "call_1" }
     const part: ToolPart = { ...ids, type: "tool", tool: "bash", state }
     expect(renderCall(part, 80, { ...options, expanded: false }).join("\n")).toContain("… ")
-    expect(renderCall(part, 80, { ...options, expanded: false }).join("\n")).toContain("(f8 shows all)")
+    expect(renderCall(part, 80, { ...options, expanded: false }).join("\n")).toContain("(F8 shows all)")
     expect(renderCall(part, 80, { ...options, expanded: true }).join("\n")).not.toContain("shows all")
     const withoutKey = renderCall(part, 80, { ...options, expandKey: "", expanded: false }).join("\n")
     expect(withoutKey).toContain("…")
@@ -187,6 +187,6 @@ describe("a shortened item", () => {
     })
     const prompt = { message: aMessage("msg_1", "ses_1"), parts: [aPart("prt_1", "msg_1", "ses_1", lines)] }
     conversation.setState(stateOf([prompt]))
-    expect(conversation.render(80).join("\n")).toContain("(f8 shows all)")
+    expect(conversation.render(80).join("\n")).toContain("(F8 shows all)")
   })
 })

@@ -121,16 +121,27 @@ test("a stream of 1,000 updates clears nothing, stays in frames, and fits the sc
 })
 
 test("the hints name the keys of the keybindings file", async () => {
-  const directory = await temporaryProject({ "keys.json": '{ "interrupt": "ctrl+x", "queue": [] }' })
+  const bindings = {
+    ...{ interrupt: "ctrl+x", queue: [], clear: "ctrl+q" },
+    ...{ "input.submit": "ctrl+s", "editor.cursorUp": "ctrl+p" },
+  }
+  const directory = await temporaryProject({ "keys.json": JSON.stringify(bindings) })
   onTestFinished(() => directory.remove())
   onTestFinished(async () => void (await loadKeys("/nowhere/keybindings.json")))
   const terminal = fakeTerminal()
   const shown = await showSession(terminal, directory.path("keys.json"))
   await shown.send({ type: "message.created", message: aMessage("msg_1", "ses_1") })
+  terminal.press("x")
+  terminal.press("\u0011")
+  await vi.advanceTimersByTimeAsync(100)
   const written = terminal.writes.join("")
-  expect(written).toContain("ctrl+x interrupts")
-  expect(written).toContain("enter steers")
+  expect(written).toContain("Ctrl+X interrupts")
+  expect(written).toContain("Ctrl+S steers")
+  expect(written).toContain("Ctrl+P restores the text. Press Ctrl+Q again to leave.")
   expect(written).not.toContain("queues")
+  await shown.app.send("/keys")
+  await vi.advanceTimersByTimeAsync(100)
+  expect(terminal.writes.join("")).toContain("Ctrl+S sends. / commands")
   shown.app.close()
 })
 

@@ -44,7 +44,7 @@ test("joins texts that follow each other, shows the last lines, and shows all if
   for (let line = 1; line <= 30; line++) conversation.notes.addText(`line ${line}\u001b[2J`, undefined)
   expect(shown(conversation)).toHaveLength(11)
   expect(shown(conversation)).toEqual(
-    expect.arrayContaining(["! … 20 earlier lines (f8 shows all)", "  line 21", "  line 30"]),
+    expect.arrayContaining(["! … 20 earlier lines (F8 shows all)", "  line 21", "  line 30"]),
   )
   conversation.expanded = true
   expect(shown(conversation)).toEqual(expect.arrayContaining(["! line 1", "  line 30"]))

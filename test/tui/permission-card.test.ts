@@ -1,6 +1,6 @@
-import { matchesKey } from "@earendil-works/pi-tui"
+import { KeybindingsManager, matchesKey, setKeybindings, TUI_KEYBINDINGS } from "@earendil-works/pi-tui"
 import fc from "fast-check"
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import type { PermissionReply, PermissionRequest } from "../../src/schema/permission.ts"
 import { quietMs } from "../../src/tui/card-parts.ts"
 import { createPermissionCard } from "../../src/tui/permission-card.ts"
@@ -109,6 +109,16 @@ describe("the permission card", () => {
     expect(replies).toEqual([])
     press(keys.backspace, ..."npm test", keys.enter)
     expect(replies).toEqual([{ reply: "always", scope: "project", patterns: ["npm test"] }])
+  })
+
+  test("names the configured keys of its text fields, and omits a missing key", () => {
+    onTestFinished(() => setKeybindings(new KeybindingsManager(TUI_KEYBINDINGS)))
+    setKeybindings(
+      new KeybindingsManager(TUI_KEYBINDINGS, { "tui.input.submit": "ctrl+s", "tui.select.cancel": [] }),
+    )
+    const { card, press } = ready()
+    press("e")
+    expect(rendered(card)).toMatch(/^ {2}Ctrl\+S rejects with this reason$/m)
   })
 
   test("grants nothing if every pattern is cleared", () => {

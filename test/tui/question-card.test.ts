@@ -68,6 +68,14 @@ describe("the question card", () => {
     expect(given).toEqual([[["dark blue"]]])
   })
 
+  test("says that an empty text skips the question only if no option is chosen", () => {
+    const { card, press } = open([{ ...color, multiple: true }])
+    press("3")
+    expect(rendered(card)).toContain("Enter answers, or skips if empty · Esc goes back")
+    press(keys.escape, "1", "3")
+    expect(rendered(card)).toContain("Enter answers · Esc goes back")
+  })
+
   test("returns from the user's own words to the options with Escape", () => {
     const { card, given, press } = open([color])
     press("3", "x", keys.escape)

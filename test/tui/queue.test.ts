@@ -14,7 +14,7 @@ function input(text: string, more: Partial<Input> = {}): Input {
   }
 }
 
-test.each([80, 40])("shows how each waiting input is delivered at %i columns", async (width) => {
+test.each([80, 40])("shows how each pending input is delivered at %i columns", async (width) => {
   const { keys: bindings } = await loadKeys("/does/not/exist")
   const inputs = [
     input("now", { delivery: "steer" }),
