@@ -72,17 +72,15 @@ async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<str
  * allowed, because rules use the name as a pattern.
  */
 const Name = z.lazy(() =>
-  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+  z.string({ error: "must be text" }).regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
     error: 'must be 1 to 64 letters, digits, ".", "_" or "-", and must begin with a letter or digit',
   }),
 )
 
-const Fields = z.lazy(() =>
-  z.looseObject({
-    name: Name.optional(),
-    description: z.string({ error: "must be text that describes the skill" }).trim().min(1),
-  }),
-)
+const Fields = z.lazy(() => {
+  const error = "must be text that describes the skill"
+  return z.looseObject({ name: Name.optional(), description: z.string({ error }).trim().min(1, { error }) })
+})
 
 /**
  * Parses a `SKILL.md`. The name of the skill defaults to the name of the file's directory. Unknown fields are ignored,
@@ -99,7 +97,12 @@ async function parseSkill(path: string, text: string): Promise<Skill> {
     )
   const fields = Fields.safeParse({ name: basename(directory), ...front.fields })
   if (!fields.success) {
-    const problems = fields.error.issues.map(({ path: [field], message }) => `${String(field)} ${message}`)
+    const isNamed = front.fields.name !== undefined
+    const problems = fields.error.issues.map(({ path: [field], message }) =>
+      field === "name" && !isNamed
+        ? `the name of its directory, which is used because the field name is missing, ${message}`
+        : `${String(field)} ${message}`,
+    )
     throw new TypeError(problems.join("; "))
   }
   const { name = "", description } = fields.data

@@ -51,8 +51,12 @@ test.each([
   ["no front matter", "Do it.\n", /does not start with front matter/],
   ["an open front matter", "---\nname: x\n", /does not start with front matter/],
   ["no description", "---\nname: x\n---\n", /description must be text/],
-  ["an empty description", '---\nname: x\ndescription: " "\n---\n', /description/],
-  ["a name that is not a text", "---\nname: [x]\ndescription: d\n---\n", /name/],
+  [
+    "an empty description",
+    '---\nname: x\ndescription: " "\n---\n',
+    /^description must be text that describes the skill$/,
+  ],
+  ["a name that is not a text", "---\nname: [x]\ndescription: d\n---\n", /^name must be text$/],
   [
     "a name with a wildcard",
     '---\nname: "*"\ndescription: d\n---\n',
@@ -74,6 +78,19 @@ test.each([
   expect(problems).toEqual([
     { file: path("bad/SKILL.md"), message: expect.stringMatching(message) },
     { file: path("gone/SKILL.md"), message: expect.stringMatching(/ENOENT/) },
+  ])
+})
+
+test("reports a directory name that cannot be the name of the skill", async () => {
+  const { path } = await project({ "my skill/SKILL.md": "---\ndescription: No name\n---" })
+  const { problems } = await loadSkills([path("my skill/SKILL.md")])
+  expect(problems).toEqual([
+    {
+      file: path("my skill/SKILL.md"),
+      message: expect.stringMatching(
+        /^the name of its directory, which is used because the field name is missing, must be 1 to 64/,
+      ),
+    },
   ])
 })
 
