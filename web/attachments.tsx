@@ -2,7 +2,7 @@ import type { PromptFile } from "../src/schema/input.ts"
 import { Icon } from "./icons.tsx"
 import { notify } from "./notices.tsx"
 
-/** Maximum size of all files of a message in bytes. The server accepts requests of 20 MB, and base64 adds a third. */
+/** Maximum size of all files of a message in bytes. By default, the server accepts 20 MB, and base64 adds a third. */
 const maxBytes = 14_000_000
 
 /** Size in bytes above which an image is scaled down. Models scale down large images anyway. */
@@ -11,7 +11,7 @@ const maxImageBytes = 3_000_000
 /** Maximum width and height in pixels of a scaled image. */
 const smallerPixels = 2_000
 
-/** Returns the present files of a message and the added files. Shows a notice for each file that cannot be sent. */
+/** Returns the present files of a message and the added files. Omits files that cannot be sent, with a notice for each. */
 export async function readFiles(
   added: Iterable<File>,
   present: readonly PromptFile[],
@@ -22,7 +22,7 @@ export async function readFiles(
       const used = files.reduce((sum, { url }) => sum + url.length * 0.75, 0)
       const read = file.size > maxBytes && !canShrink(file) ? undefined : await readFile(file)
       if (read && used + read.url.length * 0.75 <= maxBytes) files = [...files, read]
-      else notify(`“${file.name}” is too large. A message can contain up to 14 MB of files.`, "error")
+      else notify(`“${file.name}” was not added. A message can contain up to 14 MB of files.`, "error")
     } catch {
       notify(`“${file.name}” cannot be read. Directories cannot be attached: mention them as @path.`, "error")
     }

@@ -14,7 +14,7 @@ export function leaveCard(inside: Element | null): void {
   if (others.length === 0) focusMessageBox()
 }
 
-/** Moves the focus to the message box, except on a phone, where this would open the keyboard. */
+/** Moves the focus to the message box, except on a touch screen, where this would open the keyboard. */
 export function focusMessageBox(): void {
   if (matchMedia("(pointer: fine)").matches)
     document.getElementById("message-box")?.focus({ preventScroll: true })

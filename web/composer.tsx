@@ -90,7 +90,7 @@ export function Composer({ state: { session, isRunning } }: { state: SessionStat
       )}
       <span class="spacer" />
       {isRunning && (
-        <button type="button" class="stop" onClick={stopRun} aria-label="Stop" title="Stop the run (Ctrl .)">
+        <button type="button" class="stop" onClick={stopRun} aria-label="Stop" title="Stop the run (Ctrl+.)">
           <Icon name="stop" /> <span class="stop-label">Stop</span>
         </button>
       )}

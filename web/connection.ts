@@ -70,7 +70,7 @@ export function followAll(): () => void {
 /** Time in milliseconds after which a hidden page closes its stream, so that other windows can open theirs. */
 const hiddenMs = 10_000
 
-/** False once the page has been hidden for {@link hiddenMs}. */
+/** False while the page is hidden, after the first {@link hiddenMs}. */
 export const isActive = signal(true)
 
 /** Starts watching whether the page is hidden. */

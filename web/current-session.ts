@@ -14,7 +14,7 @@ export const sessionID = signal(idInAddress())
 /** State of the open session. Undefined while the session loads, and on the start page. */
 export const state = signal<SessionState | undefined>(undefined)
 
-/** Reason why the session cannot be shown. */
+/** Reason why the session in the page's address is not shown, if any. */
 export const loadError = signal<string | undefined>(undefined)
 
 /** True if older messages may exist on the server. */
@@ -208,7 +208,7 @@ export async function loadOlder(): Promise<void> {
   }
 }
 
-/** Returns the open session. Throws if no session is open. */
+/** Returns the open session. Throws if no session is loaded. */
 export function currentSession() {
   if (!followed) throw new Error("The session is not loaded. Try again in a moment.")
   return followed.session

@@ -1,14 +1,14 @@
 import { ClientError } from "../src/client/errors.ts"
 import { isRecord } from "../src/util/json.ts"
 
-/** Returns the text of an error for the user, with the next step. */
+/** Returns the text of an error for the user. For some errors of the client and the server, adds the next step. */
 export function errorText(error: unknown): string {
   if (!(error instanceof ClientError)) return error instanceof Error ? error.message : String(error)
   switch (error.code) {
     case "client.unreachable":
       return "The server does not respond. Check that `tackle serve` is running, and try again."
     case "token.invalid":
-      return "Your login has expired. Open a new link from `tackle web`."
+      return "Your login is no longer valid. Open a new link from `tackle web`."
     case "scope.insufficient":
       return `${error.message} Log in with a token that has a wider scope.`
     case "session.undo":

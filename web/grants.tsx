@@ -24,10 +24,7 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
   websearch: ["Search the web for", "Search the web for anything"],
 }
 
-/**
- * Lists the grants that the user created with "Session" or "Project" in the project of the open session. The user can
- * revoke each grant.
- */
+/** Lists the user's grants in the project of the open session. The user can revoke each grant. */
 export function GrantList() {
   const { id, directory } = state.value?.session ?? { id: "", directory: "" }
   const [grants, setGrants] = useState<readonly Grant[]>()

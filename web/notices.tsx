@@ -12,7 +12,7 @@ const notices = signal<readonly Notice[]>([])
 const announced = signal("")
 let lastID = 0
 
-/** Time in milliseconds after which information disappears. Errors stay until the user closes them. */
+/** Time in milliseconds after which information disappears. Errors stay until closed or until three messages follow. */
 const shownMs = 6_000
 
 /** Shows a message to the user and announces it to screen readers. */

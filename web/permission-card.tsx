@@ -8,7 +8,10 @@ import { DiffView } from "./diff-view.tsx"
 import { Icon } from "./icons.tsx"
 import { attempt, notify } from "./notices.tsx"
 
-/** A permission request: what is requested, why, and the possible answers. The safe answer has the focus. */
+/**
+ * A permission request: what is requested, why, and the possible answers. On the first card, the safe answer receives
+ * the focus, unless the user is writing.
+ */
 export function PermissionCard({
   request,
   worktree,

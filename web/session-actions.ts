@@ -14,7 +14,7 @@ export const dialog = signal<Dialog | undefined>(undefined)
 /** True while the list of sessions covers a narrow page. */
 export const isDrawerOpen = signal(false)
 
-/** Stops the run and pauses the queue. */
+/** Stops the run and pauses the queue. Does nothing if no run is active. */
 export async function stopRun(): Promise<void> {
   if (state.value?.isRunning) await attempt(() => currentSession().interrupt())
 }
@@ -40,8 +40,8 @@ export async function compactSession(): Promise<void> {
 }
 
 /**
- * Undoes or redoes a turn. `others` restores the files that can be restored. Throws `ClientError` if the server refuses
- * the change.
+ * Undoes or redoes a turn. `others` skips files that cannot be restored. Without it, throws `ClientError` if there are
+ * such files.
  */
 export async function changeHistory(
   direction: "undo" | "redo",

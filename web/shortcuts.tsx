@@ -7,19 +7,19 @@ const shortcuts: readonly [group: string, keys: readonly [keys: string, action: 
     "Anywhere",
     [
       ["?", "show this list"],
-      ["c", "create a session"],
+      ["c", "start a new session"],
       ["/", "search the sessions"],
       ["i", "write a message"],
-      ["Alt ↑ / Alt ↓", "previous or next session"],
-      ["Ctrl .", "stop the run"],
+      ["Alt+↑ / Alt+↓", "previous or next session"],
+      ["Ctrl+.", "stop the run"],
     ],
   ],
   [
     "Message",
     [
       ["Enter", "send"],
-      ["Shift Enter", "new line"],
-      ["Ctrl Enter", "send after the run"],
+      ["Shift+Enter", "new line"],
+      ["Ctrl+Enter", "send after the run"],
       ["/", "at the start: complete a command or skill"],
       ["@", "complete a file"],
       ["Esc", "leave the message"],
@@ -60,7 +60,8 @@ export function ShortcutList() {
 }
 
 /**
- * Starts handling the shortcuts of the page. Keys without a modifier are ignored while the user is typing.
+ * Starts handling the shortcuts of the page. Keys without a modifier, except Escape, are ignored while a text field has
+ * the focus.
  */
 export function handleShortcuts(): void {
   document.addEventListener("keydown", (event) => {

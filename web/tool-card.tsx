@@ -73,8 +73,8 @@ function Outcome({ outcome }: Pick<CallSummary, "outcome">) {
 }
 
 /**
- * Returns true for calls that are shown without a click: running commands and subagents, changes of files, to-do lists
- * and failures.
+ * Returns true for calls that are expanded without a click: running commands and subagents, changes of files, to-do
+ * lists and failures.
  */
 function opensItself({ tool, callID, state }: ToolPart, { outcome }: CallSummary): boolean {
   if (state.status === "pending") return false
