@@ -130,7 +130,7 @@ export const PatchPart = z.object({
   ...base,
   type: z.literal("patch"),
   files: z.array(FileChange),
-  /** Texts of the commands whose changes could not be tracked completely. */
+  /** Descriptions of changes that could not be tracked completely, such as a command and the reason. */
   unseen: z.array(z.string()).optional(),
   /** Whether the turn is undone, except for files with `left`. */
   undone: z.boolean().optional(),

@@ -39,6 +39,9 @@ export const QuestionRequest = z.lazy(() =>
 )
 export type QuestionRequest = z.infer<typeof QuestionRequest>
 
-/** Chosen labels or the written answer, for each question. An empty list means that the question was not answered. */
+/**
+ * For each question, the chosen labels and the answer in the user's own words, if any. An empty list means that the
+ * question was not answered.
+ */
 export const QuestionAnswers = z.lazy(() => z.array(z.array(z.string())))
 export type QuestionAnswers = z.infer<typeof QuestionAnswers>

@@ -46,7 +46,10 @@ export interface RecordedRequest {
   answerEnd?: number
 }
 
-/** Replies in the order of the requests, or a function that returns the reply to a request. `index` starts at 0. */
+/**
+ * Replies in the order of the requests, or a function that returns the reply to a request. `index` starts at 0. Requests
+ * for the list of models do not count.
+ */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 
 /** Replies, models and protocols of the server. */

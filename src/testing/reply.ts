@@ -1,6 +1,9 @@
 /** A tool call by the scripted model. */
 export interface ScriptedCall {
-  /** Id of the call. Default: `call_<request>_<position>`, which is unique within one server. */
+  /**
+   * Id of the call. Default: `call_<request>_<position>`, which is unique within one server. The Messages API adds the
+   * prefix `toolu_`.
+   */
   id?: string
   name: string
   /** Namespace of the tool. Only the Responses API has namespaces. */
@@ -67,7 +70,7 @@ export interface Reply {
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
   /**
-   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and the defect.
+   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and `fault`.
    */
   body?: string
   fault?: Fault

@@ -2,7 +2,7 @@ import { types } from "node:util"
 
 /** Properties of every Tackle error. Callers check the code, not the message. */
 export interface TackleErrorOptions {
-  /** Stable, lower-case, dotted code, such as `permission.denied`. Part of the public API. */
+  /** Stable, lower-case code, such as `aborted` or `permission.denied`. Part of the public API. */
   code: string
   /** Whether the model can continue after reading the message. If false, the run must end. */
   recoverable: boolean

@@ -22,9 +22,9 @@ let lastTime = 0
 let count = 0
 
 /**
- * Makes all later ids of this process sort after the given id. Call it before you create ids that must sort after the
- * ids of another process, because the clock of that process may have been ahead. Ignores a string that {@link newId}
- * did not create.
+ * Makes all later ids of this process with the same prefix sort after the given id. Call it before you create ids that
+ * must sort after the ids of another process, because the clock of that process may have been ahead. Ignores a string
+ * that {@link newId} did not create.
  */
 export function continueIdsAfter(id: string): void {
   const [, time, counted] = idPattern.exec(id) ?? []

@@ -4,12 +4,12 @@ export interface ImageSize {
   height: number
 }
 
-/** Number of leading bytes that {@link imageSize} needs. Cameras store previews before the size of a JPEG. */
+/** Number of leading bytes to pass to {@link imageSize}. Cameras store previews before the size of a JPEG. */
 export const imageHeadBytes = 256 * 1024
 
 /**
  * Reads the size from the start of a PNG, JPEG, GIF or WebP image. Returns undefined for other formats, or if `head`
- * ends before the size.
+ * does not contain the size.
  */
 export function imageSize(head: Buffer): ImageSize | undefined {
   const starts = (text: string, at = 0) => head.toString("latin1", at, at + text.length) === text

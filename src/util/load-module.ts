@@ -94,7 +94,7 @@ async function importGraph(
 
 /**
  * Resolves the specifier of a package entry to a file URL, as `require` does in the file `base`. Returns undefined if
- * the file does not exist.
+ * the specifier does not lead to an existing file.
  */
 export function resolveFrom(base: string, specifier: string): string | undefined {
   try {
@@ -126,7 +126,7 @@ function digestOf(text: string): string {
 /** Extensions of module files. */
 const moduleExtensions: readonly string[] = [".js", ".mjs", ".ts", ".mts"]
 
-/** Returns true for a file that {@link loadModule} can import. Declaration files are not modules. */
+/** Returns true for the name of a file to pass to {@link loadModule}. Declaration files are not modules. */
 export function isModuleFile(name: string): boolean {
   return moduleExtensions.includes(extname(name)) && !/\.d\.m?ts$/.test(name)
 }

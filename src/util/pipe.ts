@@ -39,9 +39,11 @@ const ready: Pipe[] = []
 let making: Promise<void> | undefined
 
 /**
- * Opens a real pipe. Node connects children through sockets: `> /dev/stderr` fails on a socket, standard output and
- * standard error cannot share a socket, and reading takes 50% longer. Node has no pipe(2), but a named pipe that is
- * opened at both ends and then unlinked is equivalent. Throws {@link PipeError} if the pipe cannot be created.
+ * Opens a pipe for the output of a child process. Throws {@link PipeError} if the pipe cannot be created.
+ *
+ * Node connects children through sockets: `> /dev/stderr` fails on a socket, standard output and standard error cannot
+ * share a socket, and reading takes 50% longer. Node has no pipe(2), but a named pipe that is opened at both ends and
+ * then unlinked is equivalent.
  */
 export async function openPipe(): Promise<Pipe> {
   for (;;) {

@@ -89,7 +89,7 @@ export function isGroupAlive(group: number): boolean {
 
 /**
  * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that are still
- * running. Resolves when all processes have ended, or one second after SIGKILL at the latest. On systems without
+ * running. Resolves when all processes have ended, or about one second after SIGKILL at the latest. On systems without
  * `/proc`, finds only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {

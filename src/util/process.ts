@@ -41,8 +41,8 @@ export interface ProcessOptions {
    */
   holdsOutput?: boolean
   /**
-   * Receives standard output and standard error in the order in which they were written. The buffer is reused after the
-   * call.
+   * Receives standard output and, without `onErrorOutput`, standard error, in the order in which they were written. The
+   * buffer is reused after the call.
    */
   onOutput(bytes: Uint8Array): void
   /**
@@ -55,8 +55,8 @@ export interface ProcessOptions {
    */
   input?: boolean
   /**
-   * Called with the intent before the program starts, and with the tree after the start. Not called on systems without
-   * `/proc`.
+   * Called with the intent before the program starts, and with the tree after the start if the program is still
+   * running. Not called on systems without `/proc`.
    */
   record?: RecordTree | undefined
 }

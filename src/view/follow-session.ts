@@ -14,11 +14,11 @@ import {
 export interface FollowedSession {
   readonly session: SessionApi
   readonly state: SessionState
-  /** True if the session has messages before those that are loaded. */
+  /** True if the session may have messages before those that are loaded. */
   readonly hasOlder: boolean
   /** Drops all but the newest `kept` messages from the state, without calling `onChange`. */
   dropOld(kept: number): void
-  /** Loads older messages. Resolves with false if no older messages remain. */
+  /** Loads older messages. Resolves with true if even older messages may exist. */
   loadOlder(): Promise<boolean>
   /** Loads the messages of a subagent. Events contain only new messages. */
   loadSubagent(id: string): Promise<void>
@@ -41,7 +41,10 @@ export interface FollowOptions {
   onChange(state: SessionState): void
   /** Called for each event of the session and its subagents, after the state includes the event. */
   onEvent?(event: TackleEvent): void
-  /** Called once if the session can no longer be followed, because it was deleted or the server refuses access. */
+  /**
+   * Called once if the session can no longer be followed. `error` is the reason, or undefined if the session was
+   * deleted.
+   */
   onEnd?(error?: unknown): void
   /** Number of messages that are loaded at once. Default: 100. */
   pageSize?: number

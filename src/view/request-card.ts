@@ -23,7 +23,7 @@ export interface RequestCard {
   onlyOnce: string[]
 }
 
-/** Describes a request. Paths inside the worktree are relative. */
+/** Describes a request. Names config files in the worktree by their relative paths. */
 export function createRequestCard(request: PermissionRequest, worktree: string): RequestCard {
   const { permission, patterns, metadata, tool } = request
   // The full command is clearer than the parts that need permission.

@@ -71,8 +71,8 @@ export function createSessionState(
 }
 
 /**
- * Returns the state after an event. Returns the same object if the event does not change what is shown. Events of other
- * sessions are ignored, except those of subagents. An event may be applied more than once.
+ * Returns the state after an event. Returns the same object for events of other sessions, except those of subagents. An
+ * event may be applied more than once.
  */
 export function applyEvent(state: SessionState, event: TackleEvent): SessionState {
   if (event.sessionID !== state.session.id) return applySubagentEvent(state, event)

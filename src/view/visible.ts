@@ -1,4 +1,4 @@
-/** Matches control, bidirectional, zero-width and tag characters. */
+/** Matches control, bidirectional, zero-width and tag characters, and line and paragraph separators. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{E0000}-\u{E007F}]/gu
 
 /**
@@ -33,8 +33,8 @@ export function oneLine(text: string, width: number): string {
 }
 
 /**
- * Makes hidden characters visible and wraps the text to at most `rows` lines, between words if possible. If the text is
- * longer, cuts the last line and marks the cut.
+ * Makes hidden characters visible, replaces line breaks with spaces, and wraps the text to at most `rows` lines, between
+ * words if possible. If the text is longer, cuts the last line and marks the cut.
  */
 export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
