@@ -22,7 +22,7 @@ export class PipeError extends TackleError {
   constructor(cause: unknown) {
     super(
       `Could not create a pipe in ${tmpdir()} (${errorMessage(cause)}). ` +
-        "Commands need `mkfifo` and a writable temporary directory. Set TMPDIR to use another directory.",
+        "To start programs, Tackle needs `mkfifo` and a writable temporary directory. Set TMPDIR to use another directory.",
       { code: "pipe.unavailable", recoverable: false, cause },
     )
   }

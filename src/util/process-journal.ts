@@ -35,9 +35,9 @@ const entrySchema = z.lazy(() =>
 )
 
 const problems = {
-  write: "could not record a command; if this process is killed, the command keeps running",
-  remove: "could not remove the record of a command that ended",
-  end: "could not end a command that a killed run left behind",
+  write: "could not record a program; if this process is killed, the program may keep running",
+  remove: "could not remove the record of a program that ended",
+  end: "could not end a program that a killed process left running",
 }
 
 /**
@@ -49,7 +49,7 @@ export function createProcessJournal(
   onProblem: (message: string, error: unknown) => void,
 ): ProcessJournal {
   // Reports only the first error of each kind. Otherwise, an unwritable directory would cause the same message for
-  // every command.
+  // every program.
   const reported = new Set<string>()
   const journal = createJournal<z.infer<typeof entrySchema>>({
     directory,

@@ -180,5 +180,5 @@ test("reads sessions of a data directory that the user cannot write, and refuses
   const doctor = await run(["doctor"])
   expect(doctor.code).toBe(1)
   expect(doctor.stdout).toMatch(/^✗ data directory \S+ cannot be written\. .*TACKLE_DATA_DIR/m)
-  expect(doctor.stderr.split("could not record a command").length).toBeLessThanOrEqual(2)
+  expect(doctor.stderr.split("could not record a program").length).toBeLessThanOrEqual(2)
 })
