@@ -95,7 +95,7 @@ describe.skipIf(hasNoBrowser)("the message box", () => {
       data.items.add(new File([new Uint8Array(15_000_000)], "huge.bin"))
       document.dispatchEvent(new DragEvent("drop", { dataTransfer: data }))
     })()`)
-    await page.getByText("“huge.bin” is too large.").waitFor()
+    await page.getByText("“huge.bin” was not added.").waitFor()
     await page.getByRole("textbox", { name: "Message" }).fill("Look")
     await page.keyboard.press("Enter")
     await page.getByText("Seen.").waitFor()
