@@ -75,7 +75,7 @@ export interface App {
 const leaveMs = 1_500
 
 /**
- * Maximum time in milliseconds between a change of the session and the next frame. Limits the frames for changes to 30
+ * Maximum time in milliseconds between a change of the session and the next frame. Changes cause at most about 30 frames
  * per second.
  */
 const frameMs = 33

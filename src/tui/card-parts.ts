@@ -204,7 +204,7 @@ export function headLine({
   )
 }
 
-/** Returns the visible characters that the input types. Returns undefined for other input, such as an arrow key. */
+/** Returns the printable characters in the input. Returns undefined for other input, such as an arrow key. */
 export function typedText(data: string): string | undefined {
   return isPrintable(data) ? data : decodeKittyPrintable(data)
 }

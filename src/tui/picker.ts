@@ -32,7 +32,7 @@ export interface PickerOptions<T> {
   theme: Theme
   /** Maximum height in lines. */
   rows(): number
-  /** Lines above the entries, such as the files that a choice changes. At most {@link maxAbout} are shown. */
+  /** Lines above the entries, such as the files that a choice changes. At most eight are shown. */
   about?: readonly string[]
   items: readonly PickerItem<T>[]
   /** Returns the entries that match the typed text. Default: a fuzzy search in `items`. */

@@ -3,8 +3,8 @@ import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-sta
 /** A value that is read from files, and read again when one of the files changes. */
 export interface FollowedFiles<T> {
   /**
-   * Returns true if a file changed since the last read, or if the files have not been read yet. Costs one `stat` per
-   * file and directory.
+   * Returns true if a file changed since the last read, or if the files have not been read yet. Returns false without a
+   * check for 400 ms after an initial read ({@link FollowOptions.begun}). Costs one `stat` per file and directory.
    */
   changed(): boolean
   /**

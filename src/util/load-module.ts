@@ -13,13 +13,12 @@ import { realPath } from "./paths.ts"
 export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
- * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last successful
- * load if the file, its imports by path and the options have not changed since then. Node strips the types. If Node
- * cannot run a module this way (because of enums, parameter properties or TypeScript packages), jiti transforms it.
- * `aliases` apply to the file and its imports by path. If `pinned` is given, only bytes with a matching hash run: see
- * {@link ModuleGraph}. Throws the error of the import if the module cannot be loaded.
+ * Imports the current version of a user's JavaScript or TypeScript file. `aliases` apply to the file and its imports by
+ * path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the error of the
+ * import if the module cannot be loaded.
  *
- * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
+ * Loads the module again only if the last load failed, or if the file, its imports by path or the options have changed.
+ * Earlier versions keep running and stay in memory. Packages are loaded once.
  */
 export async function loadModule(path: string, source: ModuleSource): Promise<Record<string, unknown>> {
   const loading = currentLoading(path, source)
@@ -105,7 +104,10 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
-/** Returns true if Node cannot run a module by stripping its types. The module is transformed instead. */
+/**
+ * Returns true if Node cannot run a module by stripping its types, for example because of enums. The module is
+ * transformed instead.
+ */
 function isRefusedSyntax(error: unknown): boolean {
   return systemCode(error) === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
 }
