@@ -116,8 +116,8 @@ export function Conversation({ state }: { state: SessionState }) {
 }
 
 /**
- * Number of messages that the browser skips together. The number of older messages that are loaded at once is a multiple
- * of this number.
+ * Number of messages that the browser skips together. The number of older messages that are loaded at once is a
+ * multiple of this number.
  */
 const groupSize = 50
 

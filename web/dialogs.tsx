@@ -5,7 +5,7 @@ import type { UndoResult } from "../src/session/handle.ts"
 import { counted } from "../src/util/words.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { state, title } from "./current-session.ts"
-import { errorText, isUndoRefused } from "./errors.ts"
+import { errorText, refusedFiles } from "./errors.ts"
 import { GrantList } from "./grants.tsx"
 import { notify } from "./notices.tsx"
 import { changeHistory, deleteSession, dialog, renameSession } from "./session-actions.ts"
@@ -71,9 +71,13 @@ function Modal({ label, children }: { label: string; children: ComponentChildren
 
 /** Asks before an undo or redo, with the list of files. */
 function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
-  const [problem, setProblem] = useState<{ text: string; isRefused: boolean }>()
+  const [problem, setProblem] = useState<{ text: string; refused: number }>()
   const [isBusy, setBusy] = useState(false)
   const patch = nextPatch(direction)
+  // A redo does not change the files that the undo skipped.
+  const files = patch?.files.filter(({ left }) => !left) ?? []
+  const { refused = 0 } = problem ?? {}
+  const hasOthers = refused > 0 && (patch === undefined || refused < files.length)
   const worktree = state.value?.session.worktree ?? ""
 
   async function run(others: boolean) {
@@ -82,7 +86,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
       report(await changeHistory(direction, { others }), direction)
       close()
     } catch (error) {
-      setProblem({ text: errorText(error), isRefused: isUndoRefused(error) })
+      setProblem({ text: errorText(error), refused: refusedFiles(error) })
     }
     setBusy(false)
   }
@@ -97,7 +101,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
               : "The changes to these files will be applied again:"}
           </p>
           <ul class="files">
-            {patch.files.map(({ path, before, after }) => (
+            {files.map(({ path, before, after }) => (
               <li key={path}>
                 <code>{displayPath(path, worktree)}</code>
                 <span class="muted small">
@@ -120,13 +124,8 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
         </p>
       )}
       <div class="actions">
-        <button
-          type="button"
-          class="primary"
-          disabled={isBusy}
-          onClick={() => run(problem?.isRefused === true)}
-        >
-          {problem?.isRefused ? "Restore the other files" : direction === "undo" ? "Undo" : "Redo"}
+        <button type="button" class="primary" disabled={isBusy} onClick={() => run(hasOthers)}>
+          {hasOthers ? "Restore the other files" : direction === "undo" ? "Undo" : "Redo"}
         </button>
         <button type="button" onClick={close}>
           Cancel

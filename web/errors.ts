@@ -19,8 +19,8 @@ export function errorText(error: unknown): string {
   }
 }
 
-/** Returns true if an undo or redo failed because of some files. The user can then restore the other files. */
-export function isUndoRefused(error: unknown): boolean {
-  if (!(error instanceof ClientError) || error.code !== "session.undo") return false
-  return isRecord(error.details) && "files" in error.details
+/** Returns the number of files that prevent an undo or redo. Returns 0 for other errors. */
+export function refusedFiles(error: unknown): number {
+  if (!(error instanceof ClientError) || error.code !== "session.undo") return 0
+  return isRecord(error.details) && Array.isArray(error.details.files) ? error.details.files.length : 0
 }

@@ -47,8 +47,8 @@ export interface RecordedRequest {
 }
 
 /**
- * Replies in the order of the requests, or a function that returns the reply to a request. `index` starts at 0. Requests
- * for the list of models do not count.
+ * Replies in the order of the requests, or a function that returns the reply to a request. `index` starts at 0.
+ * Requests for the list of models do not count.
  */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 

@@ -75,8 +75,8 @@ export interface App {
 const leaveMs = 1_500
 
 /**
- * Maximum time in milliseconds between a change of the session and the next frame. Changes cause at most about 30 frames
- * per second.
+ * Maximum time in milliseconds between a change of the session and the next frame. Changes cause at most about 30
+ * frames per second.
  */
 const frameMs = 33
 

@@ -275,8 +275,8 @@ function modelItem(name: string): AutocompleteItem {
 }
 
 /**
- * Shows the keys of the actions in a panel. Omits actions without a key, and the library's scroll actions for full-screen
- * mode.
+ * Shows the keys of the actions in a panel. Omits actions without a key, and the library's scroll actions for
+ * full-screen mode.
  */
 export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme" | "showPanel">): void {
   const rows = keys

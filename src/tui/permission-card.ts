@@ -28,8 +28,8 @@ export interface PermissionCardOptions {
   /** Called once, when the user decides. */
   onReply(reply: PermissionReply): void
   /**
-   * Receives input that does not belong to the card: pasted text, and keys that are typed before the card accepts keys
-   * or after its request has ended.
+   * Receives input that does not belong to the card: keys that are typed before the card accepts keys or after its
+   * request has ended, and text that is pasted while the user is not writing a reason.
    */
   onEarlyKey(data: string): void
   requestRender(): void
@@ -287,7 +287,9 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
         options.onEarlyKey(data)
         return
       }
-      if (!early.accepts(data)) return
+      // Once the user is writing a reason, pasted text belongs to it.
+      const isPasteForReason = early.isOpen && step.kind === "reason" && data.includes("\u001b[200~")
+      if (!isPasteForReason && !early.accepts(data)) return
       clearTimeout(settling)
       if (!scrolled.handleInput(data)) {
         if (step.kind === "choose") pressChoice(data)

@@ -98,6 +98,13 @@ describe("the permission card", () => {
     expect(replies).toEqual([{ reply: "reject", message: "use yarn" }])
   })
 
+  test("accepts pasted text as the reason", () => {
+    const { replies, early, press } = ready()
+    press("e", keys.paste("use yarn"), keys.enter)
+    expect(early).toEqual([])
+    expect(replies).toEqual([{ reply: "reject", message: "use yarn" }])
+  })
+
   test("shows the pattern of a project grant, which may only become narrower", () => {
     const { card, replies, press } = ready()
     press("p")

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { ClientError } from "../../src/client/errors.ts"
-import { errorText, isUndoRefused } from "../../web/errors.ts"
+import { errorText, refusedFiles } from "../../web/errors.ts"
 
 test.each([
   ["Cannot undo the turn:\n  a: it has been changed\nCheck these files first.", "it has been changed"],
@@ -11,8 +11,8 @@ test.each([
   expect(text.endsWith(end)).toBe(true)
 })
 
-test("distinguishes an undo that some files prevent from an undo that failed", () => {
+test("counts the files that prevent an undo", () => {
   const error = (details?: unknown) => new ClientError("Cannot undo.", { code: "session.undo", details })
-  expect(isUndoRefused(error({ files: [{ path: "/w/a", why: "changed" }] }))).toBe(true)
-  expect(isUndoRefused(error())).toBe(false)
+  expect(refusedFiles(error({ files: [{ path: "/w/a", why: "changed" }] }))).toBe(1)
+  expect(refusedFiles(error())).toBe(0)
 })

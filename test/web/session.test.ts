@@ -238,7 +238,34 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     }
   })
 
-  test("names the files that prevent an undo, without the fields of the API", async () => {
+  test("names the files that prevent an undo, and restores the other files", async () => {
+    const other = { name: "write", arguments: { filePath: "other.txt", content: "other\n" } }
+    const script = writeFile.map((reply) => (reply.calls ? { ...reply, calls: [...reply.calls, other] } : reply))
+    const { server, project } = await startPageServer(script, {
+      engine: { permission: { edit: "allow" } },
+    })
+    const { page } = await openLoggedIn(server.url)
+    await startSession(page, "Write a note")
+    await page.getByText("The file is written.").waitFor()
+    await project.write("notes.txt", "changed\n")
+    await page.getByRole("button", { name: "Session menu" }).click()
+    await page.getByRole("menuitem", { name: "Undo" }).click()
+    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    const dialog = page.getByRole("dialog")
+    const text = await dialog.getByRole("alert").textContent()
+    expect(text).toMatch(
+      /^Cannot undo the turn, so no file was restored\. .*notes\.txt: it has been changed/s,
+    )
+    expect(text).not.toContain("others")
+    await page.getByRole("button", { name: "Restore the other files" }).click()
+    await page.getByText("Undone: 1 file. Not changed: 1 file.").waitFor()
+    await page.getByRole("button", { name: "Session menu" }).click()
+    await page.getByRole("menuitem", { name: "Redo" }).click()
+    await dialog.getByText("other.txt").waitFor()
+    expect(await dialog.getByText("notes.txt").count()).toBe(0)
+  })
+
+  test("does not offer to restore other files if there are none", async () => {
     const { server, project } = await startPageServer(writeFile, {
       engine: { permission: { edit: "allow" } },
     })
@@ -249,11 +276,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     await page.getByRole("button", { name: "Session menu" }).click()
     await page.getByRole("menuitem", { name: "Undo" }).click()
     await page.getByRole("button", { name: "Undo", exact: true }).click()
-    const text = await page.getByRole("dialog").getByRole("alert").textContent()
-    expect(text).toMatch(
-      /^Cannot undo the turn, so no file was restored\. .*notes\.txt: it has been changed/s,
-    )
-    expect(text).not.toContain("others")
-    await page.getByRole("button", { name: "Restore the other files" }).waitFor()
+    await page.getByRole("dialog").getByRole("alert").waitFor()
+    expect(await page.getByRole("button", { name: "Undo", exact: true }).count()).toBe(1)
   })
 })
