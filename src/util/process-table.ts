@@ -87,7 +87,7 @@ export function identifyProcess(): ProcessIdentity {
 
 /**
  * Returns true if the identity is that of this process, and not that of another process with the same pid, for example
- * on another machine.
+ * on another machine. On systems without `/proc`, compares only the pid.
  */
 export function isThisProcess({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (pid !== process.pid) return false
