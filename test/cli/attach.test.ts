@@ -88,7 +88,7 @@ test("`run --attach` shows subagents and answers their requests", async () => {
   expect(await machine.project.read("made")).toBe("")
 })
 
-test("Ctrl-C of `run --attach` stops the run on the server", async () => {
+test("Ctrl+C of `run --attach` stops the run on the server", async () => {
   const machine = await createMachine({
     script: [{ text: "slow ".repeat(2_000), pieceSize: 5, pieceDelayMs: 10 }],
   })
@@ -149,7 +149,7 @@ test("`attach` follows a session that another client uses, until it is interrupt
 })
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
-  test("`attach` sends typed lines, asks for permission, and leaves with Ctrl-C", async () => {
+  test("`attach` sends typed lines, asks for permission, and leaves with Ctrl+C", async () => {
     const machine = await createMachine({ script })
     const url = await serve(machine)
     await machine.run(["run", "--attach", url, "hello"])

@@ -68,10 +68,10 @@ test("does not name a session when it ends a blocked call without a session", as
   })
 })
 
-test("ends a blocked run at the second Ctrl-C, and says so at the first", async () => {
+test("ends a blocked run at the second Ctrl+C, and says so at the first", async () => {
   const run = await startBlocked(await machineWithTool("for (;;) {}"))
   run.child.kill("SIGINT")
-  await until("the notice", () => /Press Ctrl-C again/.test(run.stderr))
+  await until("the notice", () => /Press Ctrl\+C again/.test(run.stderr))
   run.child.kill("SIGINT")
   expect(await run.ended).toMatchObject({ code: 130, stderr: expect.stringContaining("Received SIGINT.") })
 })

@@ -2,7 +2,7 @@ import OpenAI from "openai"
 import { expect, test } from "vitest"
 import { createMachine, until } from "./run-tackle.ts"
 
-test("serves until Ctrl-C and finishes an answer that has begun", async () => {
+test("serves until Ctrl+C and finishes an answer that has begun", async () => {
   const machine = await createMachine({
     script: () => ({
       text: '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>',
@@ -12,7 +12,7 @@ test("serves until Ctrl-C and finishes an answer that has begun", async () => {
   })
   const flags = ["--upstream", machine.server.url, "--policy", "synthetic", "--port", "0"]
   const running = machine.start(["gateway", ...flags])
-  await until("it says where it is", () => running.stdout.includes("Ctrl-C"))
+  await until("it says where it is", () => running.stdout.includes("Ctrl+C"))
   const client = new OpenAI({ baseURL: running.stdout.split(" ")[0] ?? "", apiKey: "k", maxRetries: 0 })
   const tools = [{ type: "function" as const, function: { name: "read" } }]
   const messages = [{ role: "user" as const, content: "Go." }]

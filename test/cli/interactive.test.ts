@@ -362,7 +362,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.tackle()
     await terminal.sees("then start Tackle again.")
     await terminal.press("Up", "Enter")
-    await terminal.sees("To connect a model, leave with Ctrl+D and start tackle again.")
+    await terminal.sees("To connect a model, leave and start tackle again.")
     await terminal.sees("build · tackle/offline")
     await terminal.press("C-d")
     await terminal.sees("[exit 0]")

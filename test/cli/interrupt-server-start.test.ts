@@ -14,7 +14,7 @@ test.skipIf(process.platform !== "linux").each([
   ["tool schema", ["tool", "schema", "read"]],
   ["tool call", ["tool", "call", "read", '{"filePath":"a.txt"}']],
   ["mcp list", ["mcp", "list"]],
-])("ends %s and a starting server on Ctrl-C", async (_, args) => {
+])("ends %s and a starting server on Ctrl+C", async (_, args) => {
   const machine = await createMachine({ files: { "a.txt": "x\n" } })
   const note = join(machine.home, "server.pid")
   const server = { type: "local", command: [process.execPath, "-e", silent, note] }

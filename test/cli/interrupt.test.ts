@@ -24,7 +24,7 @@ function start(machine: Machine, prompt: string): Started {
   return machine.start(["run", "--auto", "--format", "json", prompt])
 }
 
-test("ends a run with 130 on Ctrl-C and SIGTERM, whatever it is doing", async () => {
+test("ends a run with 130 on Ctrl+C and SIGTERM, whatever it is doing", async () => {
   const machine = await createSlowMachine()
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const talking = start(machine, "talk")
@@ -91,7 +91,7 @@ async function isRunning(pid: string): Promise<boolean> {
   return status !== "" && !/\) Z /.test(status)
 }
 
-test("exits at once on a second Ctrl-C", async () => {
+test("exits at once on a second Ctrl+C", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/stubborn.ts": `

@@ -94,7 +94,7 @@ test("over HTTP, requires a key and refuses a client's own answers without --tru
   const machine = await createMachine({ config: { permission: { bash: "ask", edit: "allow" } } })
   const serve = async (args: readonly string[], env: Record<string, string> = {}) => {
     const running = machine.start(["mcp", "serve", "--http", "--port", "0", ...args], { env })
-    await until("it says where it is", () => running.stdout.includes("Ctrl-C"))
+    await until("it says where it is", () => running.stdout.includes("Ctrl+C"))
     await until("it listens", () => running.stdout.endsWith("\n"))
     return { running, url: new URL(running.stdout.split(" ")[0] ?? "") }
   }

@@ -167,7 +167,7 @@ describe("tackle send", () => {
   })
 })
 
-test("Ctrl-C pauses the queue, and `queue resume` continues it", async () => {
+test("Ctrl+C pauses the queue, and `queue resume` continues it", async () => {
   const { machine, sessionID, waiting } = await machineWithSession()
   const run = machine.start(["run", "-c", "wait"])
   await waiting()

@@ -164,7 +164,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.sees("[exit 0]")).toMatch(/\n\none two\n\ndone/)
   })
 
-  test("clears the line of a requested command at Ctrl-C", async () => {
+  test("clears the line of a requested command at Ctrl+C", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("factor 6 >/dev/null; sleep 300")] }]),
     })
@@ -179,7 +179,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).toMatch(/yes, once\n✗ bash factor 6 >\/dev\/null; sleep 300\n/)
   })
 
-  test("ends the run with 130 at Ctrl-C and restores the terminal, at a question and in a command", async () => {
+  test("ends the run with 130 at Ctrl+C and restores the terminal, at a question and in a command", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("echo $$ > pid; sleep 300")] }]),
       // The id of a process means nothing outside of a sandbox.

@@ -49,7 +49,10 @@ test.each([
   },
   { text: '{ "queue": "ctrl+" }', problem: /"queue" has the unknown key "ctrl\+"/ },
   { text: '{ "queue": 3 }', problem: /"queue" has the unknown key 3/ },
-  { text: '{ "queue": "ctrl+r" }', problem: /the key "ctrl\+r" has two actions, "queue" and "searchHistory"/ },
+  {
+    text: '{ "queue": "ctrl+r" }',
+    problem: /the key "ctrl\+r" has two actions, "queue" and "searchHistory"/,
+  },
   { text: '{\n"queue": ', problem: /keybindings\.json:2: not valid JSON/ },
   { text: "[]", problem: /expected an object/ },
 ])("reports what is wrong in $text", async ({ text, problem }) => {

@@ -240,7 +240,9 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
 
   test("names the files that prevent an undo, and restores the other files", async () => {
     const other = { name: "write", arguments: { filePath: "other.txt", content: "other\n" } }
-    const script = writeFile.map((reply) => (reply.calls ? { ...reply, calls: [...reply.calls, other] } : reply))
+    const script = writeFile.map((reply) =>
+      reply.calls ? { ...reply, calls: [...reply.calls, other] } : reply,
+    )
     const { server, project } = await startPageServer(script, {
       engine: { permission: { edit: "allow" } },
     })

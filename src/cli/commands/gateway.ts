@@ -70,7 +70,7 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
     fetch: httpFetch,
     onFailure: flags.verbose ? warn : undefined,
   })
-  printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl-C to stop.`)
+  printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl+C to stop.`)
   await interruptible(async (signal) => {
     if (!signal.aborted) await once(signal, "abort")
     await gateway.close(graceMs)

@@ -333,7 +333,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
 
 /** Notice for a user who starts the command in a terminal. */
 const terminalNotice =
-  'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http to serve a URL. Press Ctrl-D to stop.'
+  'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http to serve a URL. Press Ctrl+D to stop.'
 
 async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
   if (process.stdin.isTTY) warn(terminalNotice)
@@ -356,7 +356,7 @@ async function serveHttp(
     key: requiredKey,
   })
   try {
-    printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Press Ctrl-C to stop.`)
+    printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Press Ctrl+C to stop.`)
     if (chosenKey === undefined)
       printLine(
         `Clients must send the header "Authorization: Bearer ${requiredKey}". Set TACKLE_MCP_KEY to choose the key.`,

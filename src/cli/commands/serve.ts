@@ -105,7 +105,7 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
       })
       const url = socket === undefined ? server.url : `unix:${socket}`
       if (format === "json") printJson({ url, tokenFile: realpathSync(tokenFile) })
-      else printLine(`${url} serves ${roots.join(", ")}. The token is in ${tokenFile}. Press Ctrl-C to stop.`)
+      else printLine(`${url} serves ${roots.join(", ")}. The token is in ${tokenFile}. Press Ctrl+C to stop.`)
       if (format === "text" && socket === undefined && !onReady)
         printLine(`Open the web page within 10 minutes: ${server.pageAddress()}`)
       if (format === "text" && workspace.config.config.model === undefined)

@@ -58,7 +58,7 @@ async function runWorker(flags: WorkerFlags): Promise<void> {
       if (format === "json") printJson({ pid: process.pid, roots, concurrency })
       else
         printLine(
-          `This worker runs up to ${counted(concurrency, "session")} at once in ${roots.join(", ")}. Press Ctrl-C to stop.`,
+          `This worker runs up to ${counted(concurrency, "session")} at once in ${roots.join(", ")}. Press Ctrl+C to stop.`,
         )
       if (!signal.aborted) await once(signal, "abort")
       await worker.close(grace * 1000)

@@ -9,7 +9,7 @@ import { style } from "../view/style.ts"
 export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
-  /** Value of the choice that initially has the focus. Escape and Ctrl-D select this choice. */
+  /** Value of the choice that initially has the focus. Escape and Ctrl+D select this choice. */
   safe: T
 }
 
@@ -24,7 +24,7 @@ const showCursor = "\u001b[?25h"
 /**
  * Asks the user to decide. A letter or digit selects its choice, and Enter selects the choice with the focus. A typed
  * word selects a choice only if it is one of the choice's `words`. Input from before the question and pasted text
- * select nothing. Throws `AbortedError` if the user presses Ctrl-C, the input ends or the signal aborts. Always
+ * select nothing. Throws `AbortedError` if the user presses Ctrl+C, the input ends or the signal aborts. Always
  * restores the terminal.
  */
 export async function decide<T>(
@@ -84,7 +84,7 @@ export async function decide<T>(
   }
 
   function abort(): void {
-    // Ctrl-C also closes `lines`.
+    // Ctrl+C also closes `lines`.
     if (isDecided) return
     isDecided = true
     erase()

@@ -10,7 +10,7 @@ interface Key {
 /**
  * Asks a question with clack. If `TERM` is `dumb`, uses {@link linePrompts} for everything except passwords. Returns
  * undefined if the user presses Escape or, in a dumb terminal, enters an empty line at a selection. Throws
- * `AbortedError` if the user presses Ctrl-C or the signal aborts. Always restores the terminal.
+ * `AbortedError` if the user presses Ctrl+C or the signal aborts. Always restores the terminal.
  */
 export async function question<T>(
   ask: (prompts: Prompts & Pick<typeof Clack, "password">, signal: AbortSignal) => Promise<T>,
@@ -19,7 +19,7 @@ export async function question<T>(
   // Loading the library opens the terminal, and most runs ask no question.
   const clack = await import("@clack/prompts")
   let interrupted = false
-  // During a question, the terminal is in raw mode. Ctrl-C is then a key instead of a signal, and clack interprets it
+  // During a question, the terminal is in raw mode. Ctrl+C is then a key instead of a signal, and clack interprets it
   // as Escape.
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
@@ -43,7 +43,7 @@ export async function question<T>(
 
 /**
  * Asks for an API key without showing it. Returns undefined for Escape. Throws `AbortedError` if the user presses
- * Ctrl-C.
+ * Ctrl+C.
  */
 export async function askForKey(message: string): Promise<string | undefined> {
   const key = await question(({ password }, signal) =>

@@ -21,7 +21,7 @@ export interface AnswerOptions {
   pause(): () => void
   /** Closes an open question when it aborts, for example because the run was interrupted. */
   signal: AbortSignal
-  /** Called when the user presses Ctrl-C at a question. */
+  /** Called when the user presses Ctrl+C at a question. */
   interrupt(): void
 }
 

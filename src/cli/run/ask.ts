@@ -12,7 +12,7 @@ import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 
 /**
- * Asks for permission at the terminal. Escape refuses the request. Throws `AbortedError` if the user presses Ctrl-C or
+ * Asks for permission at the terminal. Escape refuses the request. Throws `AbortedError` if the user presses Ctrl+C or
  * the signal aborts. `waiting` is the number of other requests that wait for an answer.
  */
 export async function askAtTerminal(
@@ -112,7 +112,7 @@ const other = 0
 
 /**
  * Asks questions one after another. Returns undefined if the user dismisses a question, as with Escape. Throws
- * `AbortedError` if the user presses Ctrl-C or the signal aborts.
+ * `AbortedError` if the user presses Ctrl+C or the signal aborts.
  */
 export async function askQuestions(
   { questions, document, tool }: QuestionRequest,

@@ -23,7 +23,7 @@ export interface ForegroundFlags extends FormatFlags, RuleFlags {
 export interface Foreground {
   tackle: Tackle
   view: View
-  /** Aborts on Ctrl-C, on a signal to the process, and at the time limit. */
+  /** Aborts on Ctrl+C, on a signal to the process, and at the time limit. */
   signal: AbortSignal
   interrupt(reason?: unknown): void
 }

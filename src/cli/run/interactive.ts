@@ -83,7 +83,7 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
 
 const withoutModel = [
   "No model is connected: a demo with simple rules answers.",
-  "To connect a model, leave with Ctrl+D and start tackle again.",
+  "To connect a model, leave and start tackle again.",
 ]
 
 /** Asks for the first model. Ends the start screen first, because the questions need the terminal. */
