@@ -86,7 +86,7 @@ const states: State[] = [
       }),
     ],
     steps: [{ type: "Repair add\r" }],
-    shows: /Half even[\s\S]*Enter/,
+    shows: /Half even[\s\S]*Press a digit/,
   },
   { name: "keys", steps: [{ type: "?" }], shows: "Esc closes" },
   {
