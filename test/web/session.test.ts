@@ -267,7 +267,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     expect(await dialog.getByText("notes.txt").count()).toBe(0)
   })
 
-  test("does not offer to restore other files if there are none", async () => {
+  test("does not offer to restore other files if every file prevents the undo", async () => {
     const { server, project } = await startPageServer(writeFile, {
       engine: { permission: { edit: "allow" } },
     })
