@@ -42,8 +42,9 @@ export async function writeAtomic(
 }
 
 /**
- * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like` if that file exists. The
- * caller renames the file to its final path. If writing fails, throws the system error and leaves no file behind.
+ * Writes and syncs the new file `temporary`. If a file exists at `like`, the new file gets its mode and, if permitted,
+ * its owner. The caller renames the file to its final path. If writing fails, throws the system error and leaves no
+ * file behind.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)

@@ -52,7 +52,7 @@ export interface ChangedFile<C extends FileChange> {
     exists: boolean
     diff: string
     formatted?: Formatting
-    /** Why a formatter failed. Absent if no formatter failed. */
+    /** Why formatting failed. Absent if it did not fail. */
     notFormatted?: string
     /** State of the written file, for the file tracker of a resumed session. */
     file: { path: string; stamp: FileStamp }
@@ -61,10 +61,10 @@ export interface ChangedFile<C extends FileChange> {
 
 /**
  * Changes one file: reads it, plans the change, asks for permission, checks that the file is unchanged, writes it,
- * formats it and records its stamp. Holds the file's lock throughout. Refuses to change a file that the session has not
- * read, or that has changed since the session read it, even if it changed during the permission request. Throws
- * `FileChangeError` if the file must not be changed, `FileAccessError` for system errors, and the errors of `plan` and
- * `ctx.ask`.
+ * formats it and records its stamp. Holds the file's lock throughout. Refuses to change an existing file that the
+ * session has not read, or that has changed since, even during the permission request. Throws `FileChangeError` if the
+ * file must not be changed, `MovedPathError` if the path now leads elsewhere, `FileAccessError` for other system
+ * errors, the signal's reason after an abort, and the errors of `plan`, `ctx.ask` and `ctx.changes`.
  */
 export async function changeFile<C extends FileChange>(
   ctx: ChangeContext,

@@ -29,8 +29,8 @@ export interface FileStep {
 }
 
 /**
- * Thrown if a change failed and some files could not be restored. The message lists these files and the backups of
- * their old content.
+ * Thrown if a change failed and some files or directories could not be restored. The message lists their paths and, for
+ * files with a backup, the path of the backup.
  */
 export class RollbackError extends TackleError {
   constructor(message: string, cause: unknown) {
@@ -39,14 +39,11 @@ export class RollbackError extends TackleError {
 }
 
 /**
- * Makes all changes or no changes. First writes and syncs all new content to temporary files, so that a full disk is
- * detected early. Then renames these files, and deletes files last, except files that make room for new ones. If a
- * change fails, restores the files that have already changed, with the same content, mode, times and inodes, and
- * removes new directories. On a file system without hard links, a restored file is a copy. A file may replace a
- * directory that contains only files that the same change deletes, and a directory may replace a deleted file. Links
- * that are inserted during the change have no effect. Returns the stamps of the written files by path. Throws
- * `MovedPathError` if a path now leads elsewhere, the system error if a change fails, the errors of the checks, and
- * {@link RollbackError} if restoring fails.
+ * Makes all changes or no changes. If a change fails, restores the files that have already changed and removes new
+ * directories. A file may replace a directory that contains only files that the same change deletes, and a directory
+ * may replace a deleted file. Returns the stamps of the written files by path. Throws `MovedPathError` if a path now
+ * leads elsewhere, the system error if a change fails, the errors of the checks, and {@link RollbackError} if restoring
+ * fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -70,6 +67,7 @@ export async function commitFiles(
     }
     for (const { path, overDirectory } of steps)
       if (overDirectory) await clearDirectory(directories.place(path, undo), undo)
+    // Stages all new content before it replaces any file, so that a full disk is detected early.
     for (const step of steps) {
       if (early.has(step)) continue
       const place = directories.place(step.path, undo)
@@ -106,8 +104,9 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that must wait until the deleted file is removed. The step creates a file below the deleted path or
- * at the path of a parent directory.
+ * Returns the step that must wait until the deleted file is removed: a step that creates a file below the deleted path,
+ * or at the path of one of its parent directories. The `path` of the result is a path next to which a backup can be
+ * stored.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined
@@ -236,8 +235,8 @@ function openDirectories() {
 }
 
 /**
- * Removes a directory, unless the directory is not empty or has moved. Throws the system error if the removal fails for
- * another reason.
+ * Removes an empty directory. Does nothing if the directory is not empty, does not exist or has moved, or if the path
+ * is not a directory. Throws the system error if the removal fails for another reason.
  */
 export async function removeEmpty(path: string): Promise<void> {
   try {
@@ -321,7 +320,7 @@ function rollbackError(failures: readonly Failure[], cause: unknown): RollbackEr
   })
   return new RollbackError(
     `${errorMessage(cause).replace(/\.$/, "")}. These paths could not be restored: ${named.join("; ")}. ` +
-      "Check these files before you continue.",
+      "Check these paths before you continue.",
     cause,
   )
 }

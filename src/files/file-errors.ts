@@ -33,7 +33,7 @@ export class SpecialFileError extends TackleError {
   }
 }
 
-/** Thrown if a file has content that a model cannot read. */
+/** Thrown if the content of a file is binary, or is too large to attach. */
 export class UnreadableContentError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.content", recoverable: true })

@@ -71,8 +71,8 @@ function controlShare(sample: Buffer): number {
 const template = /\.(example|sample|template)$/i
 
 /**
- * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading such
- * a file requires permission from the user, so a directory search must not show its lines.
+ * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. A directory
+ * search must not show lines of such a file, because reading it usually requires permission from the user.
  */
 export function isSecretFile(path: string): boolean {
   const name = basename(path)

@@ -94,8 +94,9 @@ export function sameStamp(a: FileStamp, b: FileStamp): boolean {
 /** One lock per path. */
 export interface PathLocks {
   /**
-   * Runs `work` while holding the locks of all paths, which must be resolved. Grants each lock in the order in which
-   * `run` was called. If `work` fails, rejects with its error.
+   * Runs `work` while holding the locks of all paths, which must be resolved. Calls for the same path run in the order
+   * in which they request its lock; a call requests the locks of several paths one after another. If `work` fails,
+   * rejects with its error.
    */
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }

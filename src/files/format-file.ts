@@ -26,7 +26,7 @@ export interface WrittenFile {
   stamp: FileStamp
 }
 
-/** Names of the formatters that changed a file, and the diff of their changes. */
+/** Names of the formatters that ran without an error, and the diff of their changes. */
 export interface Formatting {
   by: string[]
   diff: string
@@ -38,7 +38,7 @@ export interface FormattedFile {
   bytes: Uint8Array
   /** Changes by the formatters that succeeded, even if a later formatter failed. */
   formatted?: Formatting
-  /** Why formatting failed, in one line. */
+  /** Why formatting failed. */
   problem?: string
   /** Whether the content on disk is uncertain. If so, the session must read the file again. */
   unsure?: true
@@ -47,7 +47,7 @@ export interface FormattedFile {
 /**
  * Runs the configured formatters on a written file and records their changes for undo. If a formatter fails, restores
  * the output of the last formatter that succeeded, or the written bytes. If the change cannot be recorded, restores the
- * written bytes. Does not touch the file if no formatter ran. Never rejects.
+ * written bytes. If restoring fails, sets `unsure`. Does not touch the file if no formatter ran. Never rejects.
  */
 export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise<FormattedFile> {
   const { stamp, bytes } = file
@@ -162,6 +162,6 @@ export function formatReport(title: string, { formatted, problem, unsure }: Form
   const shown =
     diff.length <= maxShown ? diff : `${diff.slice(0, diff.lastIndexOf("\n", maxShown) + 1)}[cut here]\n`
   const last =
-    failure === undefined ? "" : `\nA later formatter failed, and its changes were reverted (${failure}).`
+    failure === undefined ? "" : `\nA later formatter failed, and none of its changes were kept (${failure}).`
   return `\n${by.join(" and ")} then formatted ${title}:\n${shown.trimEnd()}${last}`
 }

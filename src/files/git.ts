@@ -7,8 +7,8 @@ export interface GitOptions {
   cwd: string
   environment: Readonly<Record<string, string | undefined>>
   /**
-   * Whether git may connect to remotes over HTTP and SSH. In this case, git uses the user's configuration, such as
-   * credentials. Other transports are not available, because `ext` and `file` can run programs of a repository.
+   * Whether git may connect to remotes over HTTP and SSH. If true, git uses the user's configuration, such as
+   * credentials. Other transports are never available, because `ext` and `file` can run programs of a repository.
    */
   connects?: boolean
   signal?: AbortSignal

@@ -37,14 +37,17 @@ export class UndoRefusedError extends TackleError {
     { total, turns = 1 }: { total: number; turns?: number },
   ) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
-    const what = turns > 1 ? `${turns} turns` : "turn"
-    const summary = `Cannot ${direction} the ${what}, so no file was restored. These files prevent the ${direction}:\n${lines.join("\n")}`
+    const summary = `Cannot ${direction} the ${turnsText(turns)}, so no file was restored. These files prevent the ${direction}:\n${lines.join("\n")}`
     const advice = turns > 1 ? adviceForSeveral : adviceForOne(direction, refused, total)
     super(`${summary}\n${advice}`, { code: "session.undo", recoverable: false })
     this.refused = refused
     this.summary = summary
     this.turns = turns
   }
+}
+
+function turnsText(turns = 1): string {
+  return turns > 1 ? `${turns} turns` : "turn"
 }
 
 /** The advice if several turns cannot be undone together. */
@@ -76,7 +79,7 @@ function adviceForOne(direction: Direction, refused: readonly RefusedFile[], tot
 export interface UndoChoice {
   /** Whether to restore the other files, if any. */
   others?: boolean
-  /** Whether to change no file, but count the turn as undone. */
+  /** Whether to change no file, but count the turn as undone or redone. */
   skip?: boolean
 }
 
@@ -91,9 +94,9 @@ export interface UndoOutcome {
 
 /**
  * Restores the files of a turn to their state before the turn or, if `direction` is `redo`, after the turn. Restores
- * all files or none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining
- * files, if any. `skip` changes no file. A redo skips the files that its undo skipped. After a system error, no file
- * has changed. `turns` is the number of turns that the changes are from, for the error.
+ * all files or none. Throws {@link UndoRefusedError} if a file cannot be restored. {@link UndoChoice} describes how to
+ * continue in this case. A redo skips the files that its undo skipped. `turns` is the number of turns to which the
+ * changes belong; the error mentions it.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -143,7 +146,7 @@ export async function putBack(
   } catch (error) {
     if (TackleError.isInstance(error)) throw error
     throw new TackleError(
-      `Cannot ${direction} the turn: ${errorMessage(error)}. No file was changed. Solve this problem, then try again.`,
+      `Cannot ${direction} the ${turnsText(turns)}: ${errorMessage(error)}. No file was changed. Solve this problem, then try again.`,
       { code: "session.undo", recoverable: false, cause: error },
     )
   }

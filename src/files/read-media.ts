@@ -17,8 +17,9 @@ export interface Media extends Pick<Picture, "mime" | "scaled"> {
 }
 
 /**
- * Reads a whole image or document as a data URL. Scales down images that providers would refuse. Throws {@link
- * UnreadableContentError} for a file of more than 20 MiB, even if the file grows while it is read.
+ * Reads a whole image or document as a data URL. If `sharp` is installed, scales down images that providers would
+ * refuse. Throws {@link UnreadableContentError} for a file of more than 20 MiB, even if the file grows while it is
+ * read, and the signal's reason if the signal aborts.
  */
 export async function readMedia(
   handle: OpenFile,
@@ -49,14 +50,14 @@ function tooLarge(path: string, bytes: number): UnreadableContentError {
 /** The strictest image limits of the large providers: 5 MiB of base64, and 8000 pixels per side. */
 const limits = { bytes: (5 * 1024 * 1024 * 3) / 4, pixels: 8_000 }
 
-/** Length of the longer side of a scaled image, in pixels. Models do not use a higher resolution. */
+/** Maximum length of the longer side of a scaled image, in pixels. Models do not use a higher resolution. */
 const scaledPixels = 2_000
 
 /** An attached image. */
 export interface Picture {
   content: Buffer
   mime: string
-  /** Size before and after scaling, in pixels. Set if the image was scaled down. */
+  /** Size before and after scaling, in pixels. Absent if the content is unchanged. */
   scaled?: { from: string; to: string }
 }
 

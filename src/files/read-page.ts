@@ -37,9 +37,9 @@ export interface TextPage {
 }
 
 /**
- * Reads one page in a single pass, with a few hundred kilobytes of memory. Reads a file of up to `maxDigestBytes` to
- * its end, to count its lines and to compute its stamp. Reads a larger file only as far as needed. Throws the signal's
- * reason if the signal aborts, and the system error if the file cannot be read.
+ * Skips `offset` lines and returns up to `limit` lines. Reads a file of up to `maxDigestBytes` to its end, to count its
+ * lines and to compute its stamp. Reads a larger file only as far as needed. Throws the signal's reason if the signal
+ * aborts, and the system error if the file cannot be read.
  */
 export async function readTextPage(
   handle: OpenFile,

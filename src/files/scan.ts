@@ -100,8 +100,8 @@ export async function scanTree(
 }
 
 /**
- * Returns the state of a path without following a link at its end. Never throws, because a command may leave anything
- * at the path.
+ * Returns the state of a path without following a link at its end. Returns `missing` or `unknown` instead of throwing a
+ * system error, because a command may leave anything at the path.
  */
 function statOf(path: string): Stats | "missing" | "unknown" {
   try {
@@ -134,7 +134,7 @@ function signatureOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 }
 
-/** Returns the state of a link, or undefined if the link has been removed. */
+/** Returns the state of a link, or undefined if the link cannot be read, for example because it has been removed. */
 function scanLink(path: string, stats: Stats): ScannedFile | undefined {
   try {
     const bytes = readlinkSync(path, "buffer")
@@ -173,8 +173,8 @@ export interface SeenChange {
 export interface ScanDifference {
   changes: SeenChange[]
   /**
-   * Paths of files that appeared but are not new, because they were previously ignored, or were moved from a location
-   * that is not scanned. Their earlier state is unknown.
+   * Paths of files whose earlier state is unknown, because the first scan did not include them, or because they were
+   * moved from a location that is not scanned.
    */
   appeared: string[]
   /** Paths of known files whose state after the command cannot be determined. */

@@ -2,8 +2,8 @@
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
 
 /**
- * Returns a path that fits on one line of output. A path with control characters or bidirectional marks becomes a
- * quoted JSON string.
+ * Returns a path that fits on one line of output. A path with control characters, line separators or bidirectional
+ * marks becomes a quoted JSON string.
  */
 export function showName(path: string): string {
   if (!unprintable.test(path)) return path

@@ -64,7 +64,7 @@ const fileSchema = z.lazy(() =>
 
 const problems = {
   write: "could not record a temporary file; if this process is killed, the file stays on disk",
-  remove: "could not remove the record of a deleted temporary file",
+  remove: "could not remove the record of a temporary file",
   end: "could not remove a temporary file of a killed run",
 }
 

@@ -283,7 +283,7 @@ describe("a second formatter that fails", () => {
     const { output, metadata } = await write("a.txt", "one\n")
     expect(await readFile(at("a.txt"), "utf8")).toBe("ONE\n")
     expect(output).toMatch(
-      /tidy then formatted a\.txt.*-one\n\+ONE\n.*its changes were reverted \(second: .*3: bad\)/s,
+      /tidy then formatted a\.txt.*-one\n\+ONE\n.*none of its changes were kept \(second: .*3: bad\)/s,
     )
     expect(metadata).toMatchObject({
       formatted: { by: ["tidy"] },
