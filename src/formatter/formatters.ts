@@ -3,8 +3,8 @@ import type { FormatterConfig, FormatterEntry } from "./config.ts"
 
 /**
  * Returns the configured formatters: none by default, all known formatters if the config is `true`, and otherwise the
- * formatters that it names. A named formatter runs in every project. Throws `UsageError` if an unknown formatter has no
- * command or no extensions.
+ * formatters that it names and does not disable. A named formatter needs no configuration file in the project. Throws
+ * `UsageError` if an unknown formatter has no command or no extensions.
  */
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []
@@ -43,8 +43,8 @@ export interface Formatter {
   extensions: readonly string[]
   environment: Readonly<Record<string, string>>
   /**
-   * Names of files that show that a project uses this formatter. One of them must be in a directory above the formatted
-   * file, within the worktree. If the list is empty, the formatter always runs.
+   * Names of files that show that a project uses this formatter. One of them must be in the directory of the formatted
+   * file or in a parent directory, up to the worktree. If the list is empty, no such file is needed.
    */
   marks: readonly string[]
   /** Whether project files can make the formatter run code. */

@@ -20,7 +20,7 @@ export interface FormatterRun {
 
 /** Formats changed files. */
 export interface FormatterService {
-  /** Returns true if `format` would return a result for the file. Runs no formatter. */
+  /** Returns true if `format` would yield a result for the file. Runs no formatter. */
   handles(path: string): boolean
   /**
    * Runs the formatters for the file one after another. Each formatter starts when the next result is requested. Stops
@@ -37,7 +37,7 @@ export interface FormatterServiceOptions {
   /** Absolute path with links resolved. */
   worktree: string
   /**
-   * Whether the project is trusted. If false, programs inside the worktree and formatters that run project code do
+   * Whether the project is trusted. If false, programs inside the worktree and formatters that may run project code do
    * not run.
    */
   trusted: boolean
@@ -52,8 +52,8 @@ export interface FormatterServiceOptions {
 const defaultTimeoutMs = 10_000
 
 /**
- * Creates a formatter service. Returns undefined if no formatter is configured. Throws `UsageError` for an unknown
- * formatter.
+ * Creates a formatter service. Returns undefined if no formatter is configured. Throws the errors of {@link
+ * configuredFormatters}.
  */
 export function createFormatterService(options: FormatterServiceOptions): FormatterService | undefined {
   const { worktree, trusted, environment, record, timeoutMs = defaultTimeoutMs } = options
@@ -94,7 +94,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
       const problem =
         runsProjectCode && !trusted
           ? `it may run code from this untrusted project; trust the project, or set "runsProjectCode": false in formatter.${name} if it runs no project code`
-          : `the program ${command[0]} was not found`
+          : `the program ${command[0]} was not found${trusted ? "" : " outside this untrusted project"}`
       return { ran: false, problem }
     }
     if (signal.aborted) return { ran: false, problem: stopText("stopped before it ran", signal) }
