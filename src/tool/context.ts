@@ -99,8 +99,8 @@ export interface AskRequest {
   always?: string[]
   /**
    * Files and directories that the call reads or changes, as absolute paths or relative to `directory`. The engine
-   * resolves these paths and asks for `external_directory` if a path is outside the worktree. For `read` and `edit`,
-   * the patterns are the paths.
+   * resolves these paths and asks for `external_directory` if a path is outside the worktree. Not needed for `read` and
+   * `edit`, whose patterns are paths that are checked in the same way.
    */
   paths?: string[]
   /** Details that help the user decide, such as `diff`, `command` or `filePath`. */
@@ -141,7 +141,7 @@ export interface Job {
 /** State of a background job. Times are in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
-  /** Session whose call started the job. Other sessions cannot see or end the job. */
+  /** Session whose call started the job. In other sessions, the `job` tool does not show the job and cannot end it. */
   sessionID: string
   command: string
   status: "running" | "exited" | "killed"

@@ -25,8 +25,8 @@ export function readTool(id: string, value: unknown): Info | undefined {
 
 /**
  * Returns what is wrong with a value that looks like a plain tool, as a phrase without a full stop. A value looks like
- * a plain tool if it has two of a tool's fields, or if it has one of these fields and is the only export (`alone`).
- * Returns undefined for tools and other values.
+ * a plain tool if it has two of a tool's fields, or one of them if `alone` is true. Set `alone` if the file exports no
+ * tool. Returns undefined for tools and other values.
  */
 export function problemOfTool(value: unknown, { alone = false } = {}): string | undefined {
   if (!isRecord(value) || isTool(value)) return undefined
