@@ -29,7 +29,7 @@ export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => 
   }
 }
 
-/** Creates a pool with recorded tools. The pool starts no servers, and every call fails. */
+/** Creates a pool with recorded tools. The pool starts no servers, and every call of a tool fails. */
 export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
   const absent = (server: string) => new McpServerError(server, "this run is replayed without MCP servers.")
   return {
