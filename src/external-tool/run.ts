@@ -32,9 +32,9 @@ type Outcome =
 
 /**
  * Makes one call to the program and returns its result. All processes of the program have ended when the promise
- * settles. Throws the error of `abortedError` if the call is aborted, and a `PermissionError` if a permission was
- * refused and the program then returns no result. Throws {@link ExternalToolError} if the program writes an `error`
- * line or an invalid line, or exits without a result.
+ * settles. Throws the errors of {@link startProgram}, the error of `abortedError` if the call is aborted, and a
+ * `PermissionError` if a permission was refused and the program then returns no result. Throws {@link
+ * ExternalToolError} if the program writes an `error` line or an invalid line, or exits without a result.
  */
 export async function runProgram(
   program: Program,

@@ -13,9 +13,9 @@ import { runProgram } from "./run.ts"
 const defaultTimeoutMs = 120_000
 
 /**
- * Creates a tool from a program. Runs the program with `--describe`, so the program must be trusted. Throws
- * `SpawnError` if the program cannot be started, `ExternalToolError` if its manifest is invalid, and `TypeError` if the
- * tool id is invalid.
+ * Creates a tool from a program. Runs the program with `--describe`, so the program must be trusted. Throws the errors
+ * of {@link startProgram}, `ExternalToolError` if the program does not print a valid manifest in time, and `TypeError`
+ * if the tool id is invalid.
  */
 export async function externalTool(program: Program, describeLimitMs?: number): Promise<Info> {
   const {
