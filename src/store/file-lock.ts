@@ -15,9 +15,9 @@ const sqlite = process.getBuiltinModule("node:sqlite")
 const fileTimeoutMs = 10_000
 
 /**
- * Runs `work` while holding an exclusive lock for the path. Blocks until the lock is free. The lock is a system lock on
- * `<path>.lock`, so it is released when the process ends. Throws the errors of `work`, and `TackleError` with the given
- * code if the lock cannot be acquired.
+ * Runs `work` while holding an exclusive lock for the path. Blocks for up to 10 seconds until the lock is free. The
+ * lock is a system lock on `<path>.lock`, so it is released when the process ends. Throws the errors of `work`, and
+ * `TackleError` with the given code if the lock cannot be acquired.
  */
 export function withFileLock<T>(path: string, code: string, work: () => T): T {
   let lock: DatabaseSync | undefined
@@ -92,7 +92,7 @@ export function createSharedLocks(directory: string, onProblem: (error: unknown)
         if (performance.now() > deadline) {
           database.close()
           throw new TackleError(
-            "Another Tackle process has been changing one of the affected files for a minute. Nothing was changed. Try again later.",
+            "Another change to files has blocked this change for a minute. Nothing was changed. Try again later.",
             { code: "file.locked", recoverable: true, cause: error },
           )
         }

@@ -22,7 +22,7 @@ const timeoutMs = 30_000
  * region and the endpoint from the AWS environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
  * `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the
  * package `aws4fetch`. Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`
- * if the package is missing, or if the URL or a variable is invalid.
+ * if the package or a key is missing, or if the URL or the endpoint is invalid.
  */
 export async function openS3Contents(
   url: string,

@@ -70,8 +70,8 @@ export function openMemoryConnection(): SqliteConnection {
 
 /**
  * Opens an existing file that cannot be written. If the database has no log, or SQLite cannot use the log, opens only
- * the main file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason.
- * Throws {@link StoreError} if the file is not a Tackle database of the current version.
+ * the main file, as immutable. `isCurrent` is false if the log may contain changes that are not visible for this
+ * reason. Throws {@link StoreError} if the file is not a Tackle database of the current version.
  */
 export function openReadOnlyConnection(
   path: string,

@@ -34,8 +34,8 @@ export interface SqliteStoreOptions {
  * missing file and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it
  * is damaged, is not a Tackle database, or was written by a newer version of Tackle.
  *
- * Commits survive if the process is killed at any moment. A power loss may undo the most recent commits but does not
- * damage the file.
+ * Commits survive if the process is killed at any moment. A power loss may undo the commits after the last durable
+ * commit but does not damage the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)
@@ -49,8 +49,8 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
 
 /**
  * Opens a database whose file or directory cannot be written, without recovering the sessions of killed runs. Writes
- * throw. `isCurrent` is false if the latest changes cannot be read. Throws `StoreError` if the database is missing or
- * has another version.
+ * throw. `isCurrent` is false if the latest changes may be missing. Throws `StoreError` if the file is missing, is not
+ * a Tackle database, or has another version.
  */
 export async function openReadOnlySqliteStore(path: string): Promise<{ store: Store; isCurrent: boolean }> {
   const { connection, isCurrent } = openReadOnlyConnection(path, 5000)

@@ -286,7 +286,9 @@ export class DamagedRowError extends StoreError {
 /**
  * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. Except in a store in memory, a
  * resolved `commit` survives the end of the process, and a durable commit and all earlier commits survive a power loss.
- * A rejected commit changes nothing. Reads see every earlier commit and return copies.
+ * A rejected commit changes nothing, with two exceptions: it may have been stored if the server could not be reached
+ * ({@link StoreUnreachableError}), or if `also` failed outside the transaction. Reads see every earlier commit and
+ * return copies.
  */
 export interface Store {
   /**
@@ -308,9 +310,9 @@ export interface Store {
    */
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
-   * Calls the listener after another engine has changed the store, and possibly also without a change. `sessionIDs`
-   * contains the changed sessions, or is undefined if any session may have changed. With SQLite, the delay is at most
-   * 200 ms. Returns a function that ends the watch.
+   * Calls the listener after a change through another store object, in this or another process, and possibly also
+   * without a change. `sessionIDs` contains the changed sessions, or is undefined if any session may have changed. With
+   * SQLite, the delay is at most 200 ms. Returns a function that ends the watch.
    */
   watch(listener: (sessionIDs?: ReadonlySet<string>) => void): () => void
   /**
@@ -372,8 +374,8 @@ export interface Store {
    */
   reserve?(reserving: Reserving, query: TransactionQuery): Promise<() => Reserved[]>
   /**
-   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker instead expires
-   * immediately, so that another worker continues the session.
+   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker in PostgreSQL instead
+   * expires immediately, so that another worker continues the session.
    */
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   /**
