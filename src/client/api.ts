@@ -50,7 +50,7 @@ export interface SessionApi {
    * Returns the events of the session. First come the stored changes with a number greater than `after`. Without
    * `after`, no stored changes are sent. Then comes a `part.updated` without a number for each part that is being
    * streamed, with its text so far. All later events follow as they happen. Ends when the signal aborts or the session
-   * is deleted.
+   * is deleted. In the same process, also ends after a `reset` and when the engine closes.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /**

@@ -26,9 +26,9 @@ export interface ClientOptions {
   /** Replacement for the global `fetch`. */
   fetch?: typeof fetch
   /**
-   * Time in milliseconds for which the client repeats a request if the server does not respond. Only requests that are
-   * safe to repeat are sent again. In Node, the time starts again if a connection breaks after at least one second.
-   * Default: 30,000. Event streams reconnect without a time limit.
+   * Time in milliseconds for which the client repeats a request if the server does not respond or is busy. A request
+   * that may have taken effect is sent again only if that is safe. In Node, the time starts again if a connection
+   * breaks after at least one second. Default: 30,000. Event streams reconnect without a time limit.
    */
   retryMs?: number
   /**
@@ -46,8 +46,8 @@ export interface TackleClient extends TackleApi {
 }
 
 /**
- * Creates a client for a server that was started with `tackle serve`. Does not connect until a method is called.
- * Methods reject with a {@link ClientError}. An error of the library that the server reports keeps its code.
+ * Creates a client for a server that was started with `tackle serve`. Does not connect before its first use. Methods
+ * reject with a {@link ClientError}. An error of the library that the server reports keeps its code.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options

@@ -8,8 +8,8 @@ export interface ConnectionOptions {
   token?: string | undefined
   fetch?: typeof fetch | undefined
   /**
-   * Time in milliseconds during which failed requests are repeated, if they are safe to repeat. The time starts again if
-   * a connection breaks after at least one second.
+   * Time in milliseconds during which failed requests are repeated, if they are safe to repeat. In Node, the time
+   * starts again if a connection breaks after at least one second.
    */
   retryMs: number
 }
@@ -45,7 +45,7 @@ export interface Connection {
    * therefore contains the events of the delayed requests.
    */
   opensFirst(opened: Promise<unknown>): void
-  /** Resolves when the event streams that are being opened are open. */
+  /** Resolves when each event stream that is being opened is open or has failed to open. */
   streamsOpened(): Promise<void>
 }
 
