@@ -45,7 +45,7 @@ export interface Protocol<T> {
   completed(event: EventOf<"run.completed">, state: { seq: number; error: string | undefined }): T[]
   /** Ends the output if the input was withdrawn. */
   withdrawn(state: { seq: number }): T[]
-  /** Ends the output if the input cannot be delivered, or if the client reads too slowly. */
+  /** Ends the output if the input cannot be delivered, or if the events cannot be continued. */
   failed(message: string, state: { seq: number }): T[]
 }
 

@@ -21,7 +21,7 @@ export interface Logins<Token> {
   find(cookie: string): Token | undefined
 }
 
-/** Time in seconds for which a ticket is valid. */
+/** Default time in seconds for which a ticket is valid. */
 export const ticketSeconds = 60
 
 /** Time in seconds after which a page must log in again. */

@@ -42,9 +42,9 @@ export interface MappedSession {
   handle: SessionHandle
   waiting: WaitingRequests
   /**
-   * Answers requests of the session and its subagents. Skips requests that have already been answered. Throws
-   * `ServerError` if a request is unknown. If a request belongs to another session, throws before it answers any
-   * request.
+   * Answers requests of the session and its subagents. Skips permission requests that have already been answered.
+   * Throws `ServerError` if a request is unknown, or if a question has already been answered. If a request belongs to
+   * another session, throws before it answers any request.
    */
   reply(answers: readonly RequestAnswer[]): Promise<void>
   /**
@@ -116,7 +116,11 @@ export async function* itemsOf<T>(
   if (mapper.ended) await events.return?.()
   for await (const event of events) {
     if (event.type === "reset") {
-      yield* mapper.failed("The client read too slowly. Load the session again.")
+      const problem =
+        event.reason === "behind"
+          ? "The client read too slowly."
+          : "The session has no event with the number that the client sent."
+      yield* mapper.failed(`${problem} Load the session again.`)
       return
     }
     yield* mapper.convert(event)

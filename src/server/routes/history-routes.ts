@@ -49,7 +49,7 @@ export function historyRoutes(context: ServerContext) {
             ? "Restore the files of the last turn that changed files and is not undone"
             : "Reverse the last undo",
         description:
-          "Restores all files or none. If a file cannot be restored, for example because it was changed after the turn, responds with the code `session.undo` and the files in `details.files`. Send the request again with `others` or `skip` to continue.",
+          "Restores all files or none. If a file cannot be restored, for example because it was changed after the turn, responds with the code `session.undo` and the files in `details.files`. To continue, send the request again with `others` or `skip`, and without `through`.",
         scope: "run",
         errors: ["session.busy", "session.held", "session.undo", "session.nothing-to-undo"],
         request: {

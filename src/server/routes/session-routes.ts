@@ -48,7 +48,7 @@ export function sessionRoutes(context: ServerContext) {
         query: z.strictObject({
           search: z.string().optional().openapi({
             description:
-              "Lists only sessions that contain all these words in the title, in texts or in the arguments of calls. The last word may be incomplete",
+              "Lists only sessions that contain all these words in the title, in texts, in names of attached files, or in the tools and arguments of calls. The last word may be incomplete",
           }),
           directory: z
             .string()
