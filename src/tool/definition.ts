@@ -4,8 +4,8 @@ import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
 
 /**
- * The strongest effect that a tool can have. The scheduler, the sandbox and plan mode depend on this value. If a
- * third-party tool declares its access, the declaration does not relax any restriction.
+ * The strongest effect that a tool can have. Determines which calls can run in parallel, and whether a call that is
+ * interrupted may have had an effect. Ignored for third-party tools, which are treated as `execute`.
  */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
@@ -68,7 +68,10 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
    * limit.
    */
   timeout?: number
-  /** Returns the permission to request before `execute`, for tools that do not call `ctx.ask`. */
+  /**
+   * Returns the patterns of the permission request before each call of a third-party tool, and the patterns that a
+   * reply "always" allows. Default: the arguments as JSON, and `*`. Ignored for built-in tools.
+   */
   ask?(args: z.output<P>): { patterns: string[]; always?: string[] }
   /** Overrides the default output limits. */
   limits?: Partial<OutputLimits>

@@ -117,6 +117,17 @@ test.for(["chat", "agui"])("%s: only requests of the session are answered", asyn
   expect((await request("GET", "/request")).body.items).toHaveLength(1)
 })
 
+test("agui: a stream that continues after a number the session does not have ends with an error", async () => {
+  const { request, session } = await withRequests()
+  const path = await session()
+  await request("POST", `${path}/input`, { body: { text: "first" } })
+  await expect.poll(async () => (await request("GET", path)).body.status).toBe("waiting")
+  const [{ id }] = (await request("GET", "/request")).body.items
+  const resume = [{ interruptId: `${id}@9999`, status: "resolved", payload: { approved: true } }]
+  const { body: text } = await request("POST", `${path}/agui`, { body: agui("x", "", { resume }) })
+  expect(text).toContain("The session has no event with the number that the client sent.")
+})
+
 test("a client that leaves while nothing happens frees its subscriptions", async () => {
   const store = createMemoryStore()
   let watching = 0
