@@ -42,7 +42,7 @@ export interface SessionApi {
   /**
    * Stores text from the user for delivery to the model, and starts a run if the session is idle. If an input with this
    * id has already been sent, returns the current state of that input. Rejects with the code `input.conflict` if that
-   * input has different content.
+   * input has a different content or delivery.
    */
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -118,7 +118,8 @@ export interface TackleApi {
   readonly agents: Awaitable<ReadonlyMap<string, Pick<Agent, "name" | "description" | "mode">>>
   /**
    * Calls the listener for every event. With `otherProcesses`, includes the permission requests and questions of other
-   * processes on the same store. A server always includes them. Returns a function that unsubscribes.
+   * processes on the same store, and the answers to them. A server always includes them. Returns a function that
+   * unsubscribes.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
@@ -139,7 +140,7 @@ export interface TackleApi {
   }
   /**
    * Finds files of the project by letters in their paths, best match first. Returns at most `limit` paths (default:
-   * 20). Omits ignored files and files that the rules do not allow to be read.
+   * 20). Omits ignored files and files that a rule denies for `read`.
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
   /**
@@ -159,7 +160,7 @@ export interface TackleApi {
   models(): Awaitable<Pick<ModelInfo, "ref" | "name" | "limit">[]>
   /** Lists every tool. If a tool is not offered to the agent and model, its entry contains the reason. */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
-  /** Lists every MCP server in use. Starts servers that are not running. */
+  /** Lists every enabled MCP server. Starts servers that are not running. */
   mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers, which `send` calls as `/server:prompt`. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>

@@ -303,7 +303,7 @@ export function projectRoutes(context: ServerContext) {
       path: "/find/file",
       summary: "Find files by letters in their paths",
       description:
-        "Returns paths relative to the directory, best match first. Omits ignored files and files that the permission rules hide.",
+        "Returns paths relative to the directory, best match first. Omits ignored files and files that a permission rule denies for `read`.",
       scope: "read",
       errors: directoryErrors,
       request: {

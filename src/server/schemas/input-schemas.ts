@@ -15,7 +15,7 @@ export const InputView = described(Input, {
   problem: "Reason why the engine holds the input",
   files: "Absent after the delivery, because the message contains them",
   command: "The command that the text calls",
-  digest: "Hash of the content that was sent originally. Editing the input does not change the hash",
+  digest: "Hash of the content and delivery that were sent originally. Editing the input does not change the hash",
   claimedBy:
     "Process that is delivering the input. From this change on, the input cannot be changed or withdrawn. A second change with the state `promoted` follows",
   messageID: "The message of the user. Set if the state is `promoted`",
@@ -68,7 +68,7 @@ export const inputBodies = {
       id: z.string().optional().openapi({
         pattern: "^[A-Za-z0-9_.:-]{1,200}$",
         description:
-          "Chosen by the client. Unique within the session. If the id exists, a request with the same content returns the stored input, and a request with different content receives status 409",
+          "Chosen by the client. Unique within the session. If the id exists, a request with the same content and delivery returns the stored input, and any other request receives status 409",
       }),
       text: z.string().optional(),
       parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),
