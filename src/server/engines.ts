@@ -10,7 +10,7 @@ import { ServerError } from "./errors.ts"
 export interface EnginesOptions {
   /** Directories with the projects that the server may open. All symbolic links are resolved. */
   roots: readonly string[]
-  /** Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. */
+  /** Opens an engine for a directory. */
   open(directory: string): Promise<Tackle>
   /** Returns true if the session has work to do or waits for the user. */
   isActive(tackle: Tackle, sessionID: string): Promise<boolean>

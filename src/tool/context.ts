@@ -120,7 +120,7 @@ export interface TodoCapability {
   write(todos: Todo[]): Promise<void>
 }
 
-/** Access to the background jobs of all sessions. A job ends when the Tackle process that started it ends. */
+/** Access to the background jobs of all sessions of the engine. The jobs end when the engine closes. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined
@@ -189,7 +189,7 @@ export interface SpawnRequest {
   sessionID?: string
   /** Signal that stops the subagent and everything it started. */
   signal: AbortSignal
-  /** Called when a tool call by the subagent starts or ends. */
+  /** Called when the subagent starts, and when the title or status of one of its tool calls changes. */
   onProgress(progress: SubagentProgress): void
 }
 
