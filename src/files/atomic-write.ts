@@ -8,11 +8,10 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
 
 /**
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
- * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets the mode 0666 minus the
- * umask. `path` must be resolved. Links that are inserted later are not followed. A link at the end of `path` is
- * replaced. Other hard links to the file keep the old content. Calls `check` directly before the change. Returns the
- * stamp of the new file. Throws `MovedPathError` if the path now leads elsewhere, the system error if the file cannot
- * be written, and the errors of `check`. After an error, the file is unchanged, but new parent directories may remain.
+ * directories, and keeps the mode and, if permitted, the owner of an existing file. `path` must be resolved; a link at
+ * its end is replaced. Calls `check` directly before the change, and returns the stamp of the new file. Throws
+ * `MovedPathError` if the path now leads elsewhere, the system error if the file cannot be written, and the errors of
+ * `check`. After an error, the file is unchanged, but new parent directories may remain.
  */
 export async function writeAtomic(
   path: string,

@@ -24,9 +24,8 @@ export interface FormatterService {
   handles(path: string): boolean
   /**
    * Runs the formatters for the file one after another. Each formatter starts when the next result is requested. Stops
-   * at the first failure or when the signal aborts. If the signal's reason is a `TimeoutError`, the reported problem
-   * contains the message of this error. Formatters change the file in place, so the caller must hold the file's lock.
-   * The caller can read the file between runs. Never rejects.
+   * at the first failure or when the signal aborts. Formatters change the file in place, so the caller must hold the
+   * file's lock. Never rejects.
    */
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }

@@ -6,7 +6,7 @@ import { isLoopback, loopbackHosts } from "../util/local-server.ts"
 import { ServerError, unsupportedType } from "./errors.ts"
 import { type Authenticator, includes, type Scope, type Token } from "./tokens.ts"
 
-/** Data that the guard adds to a Hono request: Node's request object, and the token. */
+/** Data of a Hono request: Node's request and response, and the token, which the guard sets. */
 export interface ServerEnvironment {
   Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
   Variables: { token: Token }

@@ -61,7 +61,7 @@ export async function openPostgresConnection(options: ConnectionOptions): Promis
     if (version < postgresMigrations.length)
       throw new StoreError(
         `Tackle's tables in ${describe(options)} are ${version === 0 ? "missing" : "too old"}. ` +
-          "Run `tackle db migrate --database URL`, then try again.",
+          "Run `tackle db migrate --database URL`, or call `migratePostgres` with the same options, then try again.",
       )
     return connection
   } catch (error) {

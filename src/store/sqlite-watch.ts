@@ -23,13 +23,10 @@ const activeMs = 200
 const reportMs = 10
 
 /**
- * Creates a watch of the database. Each commit by another connection changes `data_version`, and reading this value
- * takes about 2 µs. A timer that reads it every 200 ms would use most of the CPU time of an idle process. Therefore,
- * the watch relies on the system to report writes to the log. All connections to a database in WAL mode share memory,
- * so they run on one kernel, which sees all writes.
- *
- * If a commit is synced, it becomes visible only some time after its last write to the log. Checks therefore continue
- * for a while after a report.
+ * Creates a watch of the database. Each commit by another connection changes `data_version`. The watch reads this value
+ * when the system reports a write to the log, because a frequent timer would use most of the CPU time of an idle
+ * process. A synced commit becomes visible only some time after its last write to the log, so checks continue for a
+ * while after a report.
  */
 export function createSqliteWatch(
   database: DatabaseSync,
