@@ -48,8 +48,8 @@ export class OffsetError extends TackleError {
 }
 
 /**
- * Thrown if the system denies access to a file, for example because of a missing permission, a link loop or an invalid
- * name.
+ * Thrown if a file cannot be accessed because of a system error, such as a missing permission, a link loop, an invalid
+ * name or a full disk.
  */
 export class FileAccessError extends TackleError {
   constructor(message: string, cause: unknown) {

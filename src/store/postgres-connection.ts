@@ -228,8 +228,8 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
 }
 
 /**
- * Runs `work`, and repeats it for up to `retryMs` milliseconds while the server cannot be reached. After that time,
- * throws {@link StoreUnreachableError}. Throws {@link StoreError} for other errors.
+ * Runs `work`, and repeats it for up to `retryMs` milliseconds while it fails with a temporary error, such as a lost
+ * connection. After that time, throws {@link StoreUnreachableError}. Throws {@link StoreError} for other errors.
  */
 export async function whileLost<T>(
   work: () => Promise<T>,

@@ -202,10 +202,7 @@ export interface SubagentProgress {
   calls: { tool: string; title: string; status: "pending" | "running" | "completed" | "error" }[]
 }
 
-/**
- * Result of a subagent. `limit` means that a limit of time, steps or tokens was reached. `text` is then a partial
- * result.
- */
+/** Result of a subagent. `limit` has the same meaning as in `RunStatus`. `text` is then a partial result. */
 export interface SubagentResult {
   sessionID: string
   status: "completed" | "failed" | "limit" | "interrupted"
