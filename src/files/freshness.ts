@@ -1,8 +1,10 @@
 import { constants } from "node:fs"
 import { access, lstat, open } from "node:fs/promises"
+import { basename } from "node:path"
 import { fileReason, systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { FileAccessError } from "./file-errors.ts"
+import { fileKind, sampleBytes } from "./file-kind.ts"
 import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
@@ -62,9 +64,14 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!before.exists) return
   const seen = files.seen(before.real)
   if (!seen) {
+    const { kind } = fileKind(basename(before.path), Buffer.from(before.bytes.subarray(0, sampleBytes)))
+    const next =
+      kind === "binary"
+        ? "It is a binary file, which the read tool cannot read. To replace it, first delete it with a command."
+        : "First read it with the read tool, then try again."
     throw new FileChangeError(
       "unread",
-      `${showName(before.path)} exists, but this session has not read it. First read it with the read tool, then try again.`,
+      `${showName(before.path)} exists, but this session has not read it. ${next}`,
     )
   }
   if (!sameStamp(seen, before.stamp)) {

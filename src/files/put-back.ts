@@ -59,7 +59,7 @@ export type Direction = "undo" | "redo"
 const reasons: Record<RefusedFile["why"], string> = {
   changed: "it has been changed in the meantime",
   mixed: "another program changed it during the turn",
-  "too-large": "it was too large to store",
+  "too-large": "its content was not stored, because it was too large or unreadable",
   unstored: "its old content could not be stored",
   unreadable: "it cannot be read. Check its permissions and those of its directories",
   "not-kept": "its old content is no longer stored",
@@ -301,10 +301,10 @@ async function storeForReversal(
   contents: ContentStore,
 ): Promise<void> {
   if (!now || (await contents.put(now.bytes)) !== undefined) return
-  throw new TackleError(`The current content of ${path} is too large to store. Nothing was changed.`, {
-    code: "session.undo",
-    recoverable: false,
-  })
+  throw new TackleError(
+    `The current content of ${path} is too large to store, so the operation could not be reversed. Nothing was changed. Restore the files in another way, for example with git.`,
+    { code: "session.undo", recoverable: false },
+  )
 }
 
 /** Marks a file that an undo did not change, because it needs no redo. */

@@ -248,7 +248,7 @@ const meanings: Record<number, string> = {
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
   19: "refused a change, because the session or message to which it belongs does not exist.",
-  26: "is not a database. Move it to another directory, then restart Tackle to create a new database.",
+  26: "is not a SQLite database. Move it to another directory, then restart Tackle to create a new database.",
 }
 
 const busy = 5

@@ -31,12 +31,12 @@ test("reports an unusable database with the next step, and leaves it unchanged",
   const corrupt = await machine.run(["run", "hi"])
   expect(corrupt).toMatchObject({ code: 1, stdout: "" })
   expect(corrupt.stderr).toMatch(
-    /tackle\.db is not a database\. Move it to another directory, then restart Tackle/,
+    /tackle\.db is not a SQLite database\. Move it to another directory, then restart Tackle/,
   )
   expect(machine.server.requests).toEqual([])
   const checked = await runDoctor(machine)
   expect(checked.code).toBe(1)
-  expect(checked.stdout).toContain("tackle.db is not a database")
+  expect(checked.stdout).toContain("tackle.db is not a SQLite database")
 })
 
 test("lists and counts the other sessions if one row is damaged", async () => {

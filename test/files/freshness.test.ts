@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
-import { accessError } from "../../src/files/freshness.ts"
+import { createFileTracker } from "../../src/files/file-tracker.ts"
+import { accessError, assertSeen } from "../../src/files/freshness.ts"
 
 test("describes a system error without the internal path", () => {
   const fault = (code: string) =>
@@ -11,4 +12,14 @@ test("describes a system error without the internal path", () => {
     /: the file system is read-only\.$/,
   )
   expect(accessError("write", "/w/b.txt", fault("ENOSPC")).message).toMatch(/: the disk is full\.$/)
+})
+
+test.each([
+  { name: "a.txt", content: "text", next: "First read it with the read tool" },
+  { name: "a.zip", content: "PK", next: "first delete it with a command" },
+])("names a next step that works for $name", ({ name, content, next }) => {
+  const path = `/w/${name}`
+  const bytes = Buffer.from(content)
+  const before = { exists: true, path, real: path, bytes, stamp: { size: bytes.length, mtimeMs: 0 } } as const
+  expect(() => assertSeen(before, createFileTracker())).toThrow(next)
 })

@@ -168,7 +168,7 @@ describe("an unusable file stays unchanged", () => {
     const before = readFileSync(path)
     const message = await failure(openSqliteStore(path))
     expect(message).toContain(path)
-    expect(message).toMatch(/is not a database.*Move it to another directory/)
+    expect(message).toMatch(/is not a SQLite database.*Move it to another directory/)
     expect(readFileSync(path)).toEqual(before)
   })
 
