@@ -42,7 +42,9 @@ const RunCompleted = z.object({
   ...sequenced,
   status: z
     .enum(["completed", "failed", "limit", "interrupted"])
-    .describe("`limit`: a limit of steps, tokens, cost or time was reached, or three repeated calls were refused. Refused calls do not fail a run"),
+    .describe(
+      "`limit`: a limit of steps, tokens, cost or time was reached, or three repeated calls were refused. Refused calls do not fail a run",
+    ),
   exitCode: z.number().describe("Exit code of `tackle run`"),
   text: z.string().describe("The model's last text"),
   messageIDs: z

@@ -15,7 +15,8 @@ export const InputView = described(Input, {
   problem: "Reason why the engine holds the input",
   files: "Absent after the delivery, because the message contains them",
   command: "The command that the text calls",
-  digest: "Hash of the content and delivery that were sent originally. Editing the input does not change the hash",
+  digest:
+    "Hash of the content and delivery that were sent originally. Editing the input does not change the hash",
   claimedBy:
     "Process that is delivering the input. From this change on, the input cannot be changed or withdrawn. A second change with the state `promoted` follows",
   messageID: "The message of the user. Set if the state is `promoted`",
