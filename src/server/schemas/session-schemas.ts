@@ -123,12 +123,9 @@ export const sessionBodies = {
       others: z.boolean().optional().openapi({
         description: "Restore the files that can be restored, and leave the others unchanged",
       }),
-      skip: z
-        .boolean()
-        .optional()
-        .openapi({
-          description: "Leave all files of the turn unchanged, but count the turn as undone or redone",
-        }),
+      skip: z.boolean().optional().openapi({
+        description: "Leave all files of the turn unchanged, but count the turn as undone or redone",
+      }),
       through: z.string().optional().openapi({
         description:
           "Id of a message of the user: undo its turn and all later turns as one operation. Not valid for a redo, or with `others` or `skip`",
