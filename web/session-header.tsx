@@ -30,7 +30,7 @@ export function SessionHeader({ state }: { state: SessionState | undefined }) {
   )
 }
 
-/** Cost of the messages that are or were loaded, and the number of tokens in the context. */
+/** Cost of all messages that have been loaded, and the number of tokens in the context. */
 function Usage({ state }: { state: SessionState }) {
   const { contextTokens, cost } = usageOf(state)
   const { model, directory } = state.session

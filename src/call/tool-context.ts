@@ -18,7 +18,10 @@ export interface ContextHooks {
   onAllowed(): Promise<void>
   /** Resolves when the call has been stored and announced. Questions and permission requests refer to the call. */
   announce(): Promise<void>
-  /** Returns true if the user was asked before the tool started. */
+  /**
+   * Returns true if the user was asked for permission to use the tool before it started. Questions about repeated calls
+   * do not count.
+   */
   wasAsked(): boolean
 }
 

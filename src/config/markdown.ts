@@ -71,7 +71,7 @@ function takeName(
     throw new ConfigError([
       {
         position,
-        text: `${what} must consist of words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" or ":" between words, and have at most 128 characters.`,
+        text: `${what} must have at most 128 characters and consist of words separated by "/" or ":". Each word must start with a letter or digit and contain only letters, digits, ".", "_" and "-".`,
       },
     ])
   }

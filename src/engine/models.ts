@@ -36,7 +36,7 @@ const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
 /** Determines the model of a session. */
 export interface ModelChoice {
   /**
-   * Returns the model of the session. If the session has no model, returns the agent's model, or otherwise the engine's
+   * Returns the model of the session. If the session has no model, returns the agent's model, or else the engine's
    * model. Throws `UsageError` if no model is selected or the model is unknown.
    */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>

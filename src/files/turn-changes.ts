@@ -69,8 +69,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   const store = () => save(record())
 
   /**
-   * Adds a change. If its old content differs from the result of the previous change, another program changed the file
-   * in between.
+   * Adds a change, merged with earlier changes to the same file. If the change's old content differs from the result of
+   * the previous change, another program changed the file in between, so the file cannot be put back.
    */
   function add(change: FileChange): void {
     const known = entries.get(change.path)

@@ -22,7 +22,7 @@ export const offlineInfo: ModelInfo = {
   attachment: false,
 }
 
-/** Creates `tackle/offline`, which converts simple requests to tool calls by rules, without a network. */
+/** Creates the model `tackle/offline`, which uses rules to convert simple requests to tool calls, without a network. */
 export function createOfflineModel(): Model {
   return { info: offlineInfo, language: async () => offlineLanguage }
 }

@@ -44,7 +44,7 @@ export interface TreeHash {
 
 /**
  * Hashes each file in the directories, except in `node_modules`. For a link, records the path of its target instead.
- * The lines contain paths relative to `root`.
+ * The lines of the result contain paths relative to `root`.
  */
 export function hashTree(directories: readonly string[], root: string): TreeHash {
   const tree: TreeHash = { lines: [], contents: [] }

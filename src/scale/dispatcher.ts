@@ -17,8 +17,8 @@ export interface NewJob {
   id: string
   reason: JobReason
   /**
-   * Whether to forget the other jobs of the key, including a job that a worker has taken. The handler of a taken job
-   * keeps running, so set this only if the worker has ended or has lost the lease of the session. Has no effect if the
+   * Whether to forget the other jobs with the same key, including one that a worker has taken. The handler of a taken
+   * job keeps running, so set this only if the worker has ended or has lost the lease of the session. Has no effect if the
    * id is already known. Default: false.
    */
   replaces?: boolean
@@ -54,9 +54,9 @@ export interface WorkOptions {
   /** Maximum number of jobs that run at once. */
   concurrency: number
   /**
-   * Called with jobs in the transaction that takes them. If it rejects, the jobs are taken in another transaction,
-   * without a call. The returned function is called after the transaction has committed. A dispatcher without a
-   * database does not call `reserve`.
+   * Called in the transaction that takes jobs, with these jobs. If it rejects, the dispatcher takes jobs in another
+   * transaction and does not call `reserve` for them. The returned function is called after the transaction has
+   * committed. A dispatcher without a database does not call `reserve`.
    */
   reserve?(jobs: readonly Pick<Job, "key" | "reason">[], query: TransactionQuery): Promise<() => void>
   /**

@@ -37,8 +37,8 @@ export interface Protocol<T> {
   /** Ends a call whose arguments never became complete. */
   callCancelled?(callID: string): T[]
   /**
-   * Ends the output if permission requests or questions wait for the user. Otherwise returns no items. `knows` returns
-   * true if the client has the call.
+   * Returns the items that end the output if permission requests or questions are waiting for the user, or otherwise no
+   * items. `knows` returns true if the client has the call.
    */
   waiting(state: { seq: number; knows(callID: string): boolean }): T[]
   /** Ends the output after a run. `error` is the reason if the run failed. */

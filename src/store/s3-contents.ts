@@ -189,7 +189,7 @@ function missing(bucket: string): StoreError {
   return failed(`The bucket ${bucket} does not exist. Create it, or change TACKLE_CONTENTS.`)
 }
 
-/** Returns the text of the first element with this name. Keys, times and tokens contain no markup. */
+/** Returns the text of the first element with this name, undecoded, because keys, times and tokens contain no markup. */
 function textOf(xml: string, name: string): string | undefined {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
 }

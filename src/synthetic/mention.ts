@@ -98,7 +98,7 @@ const sentenceEnd =
 const clauseEnd =
   /[,;，；、]\s*|[:：]\s+|\s[—–-]\s|\b(?:so|but|and (?=i\b|let\b|we\b)|aber|donc|mais|pero|entonces|mas|então|ma|quindi|maar|dus)\b\s*(?=\S)/iu
 
-/** Verbs for work with tools, as stems and irregular forms. */
+/** Verbs that announce the use of tools, as stems with spelling variants. */
 const verbs =
   "add|analy[sz]|apply|ask|begin|build|call|chang|check|compil|debug|dig|implement|investigat|prepar|refactor|restart|retry|compar|confirm|continu|count|creat|delet|do|edit|examin|execut|explor|fetch|find|fix|gather|get|go|grep|inspect|install|invok|list|load|locat|look|mak|mov|open|perform|proceed|pull|quer|read|remov|renam|replac|request|retriev|review|runn?|scan|search|see|start|tak|test|tri|try|updat|us|verif|view|writ"
 

@@ -173,7 +173,7 @@ export interface SandboxCapability {
 }
 
 /**
- * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Rejects if the agent or the
+ * Runs a subagent to completion. A subagent has at most the permissions of its parent session. Rejects if the agent or the
  * child session cannot be used. If the subagent itself fails, resolves with the failure.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>

@@ -27,7 +27,7 @@ export interface StatusInput {
 export interface StatusCommand {
   /**
    * The first non-empty line of the output, with its styles, from the last run that succeeded and printed such a line.
-   * Undefined before that.
+   * Undefined until a run has done so.
    */
   readonly line: string | undefined
   /** Runs the command if the input has changed, but not before the previous run and the minimum interval have ended. */

@@ -16,7 +16,7 @@ export class TimeoutError extends TackleError {
   }
 }
 
-/** Throws the error of {@link abortedError} if the signal has aborted. */
+/** Throws the error that {@link abortedError} returns if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw abortedError(signal)
 }

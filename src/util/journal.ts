@@ -25,7 +25,7 @@ export interface Journal<T extends object> {
 
 /** A record found in the journal. */
 export interface JournalEntry<T> {
-  /** True while the process that wrote the record runs. */
+  /** True if the process that wrote the record was still running when the record was read. */
   isAlive: boolean
   record: T
 }

@@ -8,7 +8,7 @@ import { errorMessage, TackleError } from "./errors.ts"
 /** The descriptors of a pipe. Child processes do not inherit them by default. The caller must close both. */
 export interface Pipe {
   /**
-   * Descriptor of the reading end. {@link openPipe} makes it non-blocking, so reading an empty pipe fails with EAGAIN.
+   * Descriptor of the read end. {@link openPipe} makes it non-blocking, so reading an empty pipe fails with EAGAIN.
    */
   readonly read: number
   readonly write: number

@@ -75,7 +75,7 @@ test("reports a run that the model ends without text, and only such a run", asyn
   const machine = await createMachine({ script: [{ text: "" }, { text: "Yes." }] })
   const silent = await machine.run(["run", "hi"])
   expect(silent).toMatchObject({ code: 0, stdout: "" })
-  expect(silent.stderr).toMatch(/^the model ended without an answer\ndone · /m)
+  expect(silent.stderr).toMatch(/^the run ended without an answer from the model\ndone · /m)
   expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
 })
 

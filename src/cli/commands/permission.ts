@@ -33,7 +33,7 @@ export function definePermission(permission: Command): void {
     .option("--agent <name>", "use the rules of this agent")
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
-    .option("--sandboxed", "run commands in the sandbox without asking")
+    .option("--sandboxed", "decide as if commands ran in the sandbox without asking")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(checkPermission)

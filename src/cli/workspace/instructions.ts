@@ -14,7 +14,7 @@ const maxBytes = 64 * 1024
 
 /** Instruction files that were found, and files that the config names. */
 export interface InstructionSources {
-  /** Absolute paths, nearest last. */
+  /** Absolute paths of the files that were found, nearest to the working directory last. */
   found: readonly string[]
   /** `instructions` of the config: absolute paths, patterns and URLs. They follow the `found` files. */
   named: readonly string[]

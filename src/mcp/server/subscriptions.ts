@@ -51,7 +51,7 @@ export function offerSubscriptions(
     if (!active.has(uri) && active.size >= maxSubscriptions)
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `The limit of ${maxSubscriptions} subscriptions is reached. Unsubscribe from another resource.`,
+        `The limit of ${maxSubscriptions} subscriptions has been reached. Unsubscribe from another resource first.`,
       )
     const started = active.get(uri) ?? start(uri, context)
     active.set(uri, started)

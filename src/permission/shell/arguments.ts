@@ -36,7 +36,7 @@ export interface GivenOption {
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first word that cannot be read completely, for example because its option is not in the table. */
+  /** The first word that cannot be read completely, for example an option that is not in the table. */
   unknown?: Word
   /** The option after which all arguments belong to a module, followed by these arguments. */
   stopped?: readonly Word[]

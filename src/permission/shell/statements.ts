@@ -280,8 +280,8 @@ function printsOnlyOutput(walk: Walk, { type, children }: ShellNode): boolean {
 const maxValues = 16
 
 /**
- * Returns the values of a loop variable. Returns undefined if a value is known only at run time, or if there are too
- * many values.
+ * Returns the values of a loop variable. Returns undefined if a value is known only at run time, if there are no values
+ * or too many, or if the loop is inside another loop whose values are known.
  */
 function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefined {
   // Nested loops are not analyzed for each value, because the number of analyzed commands would multiply.

@@ -160,7 +160,7 @@ function fromFind(words: readonly Word[]): Inner[] {
   return found
 }
 
-/** Returns the index of the word that ends a command of `find`, or the number of words if the command does not end. */
+/** Returns the index of the word that ends a command that `find` runs, or the number of words if no word ends it. */
 export function findEnd(words: readonly Word[], from: number): number {
   const isEnd = (text: string, index: number) =>
     text === ";" || (text === "+" && words[index - 1]?.text === "{}")

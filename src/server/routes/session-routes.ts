@@ -148,7 +148,7 @@ export function sessionRoutes(context: ServerContext) {
             .optional()
             .openapi({
               description:
-                "Id of a message. Lists only messages before this message. Pass `next` of the previous page",
+                "Id of a message. Lists only messages before this message. To read the next page, pass the `next` of the last response",
             }),
         }),
       },

@@ -15,7 +15,7 @@ export const Status = z.enum(["idle", "running", "waiting"])
 const MessageView = z.object({ message: Message, parts: z.array(Part) })
 
 const MatchView = described(SessionMatch, {
-  excerpt: "About 160 characters in one line",
+  excerpt: "Excerpt of about 160 characters, on one line",
   marks: "Start and end of each word that matches, as `[start, end]` in UTF-16 code units of `excerpt`",
   messageID: "The message of the text. Absent if the text is the title",
 })
@@ -30,7 +30,7 @@ const SessionView = described(Session, {
   tenant: "Tenant whose limits apply, from the token that created the session",
   forkedFrom: "Id of the session that this session was copied from",
   replayed: "True for the replay of a recorded run",
-  undone: "Messages of the turns that were undone since the last prompt, in the order of the undo operations",
+  undone: "Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations",
   lent: "Values to restore after a command with its own agent or model. Set only while the command runs",
   time: "In milliseconds since the epoch",
 }).extend({
@@ -58,7 +58,7 @@ const UndoResult = z.object({
         why: z.enum(["changed", "mixed", "too-large", "unstored", "not-kept", "unreadable", "skipped"]),
       }),
     )
-    .describe("Files that were not changed"),
+    .describe("Files that the undo or redo left as they were, with the reason"),
   unseen: z.array(z.string()).describe("Messages about changes of the turn that could not be tracked"),
 })
 

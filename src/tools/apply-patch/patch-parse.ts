@@ -44,7 +44,7 @@ export function parsePatch(patchText: string): PatchSection[] {
   if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
   const last = lines.findLastIndex((line) => line.trimEnd() === end)
   if (last < first)
-    throw new PatchSyntaxError(`it has no line "${end}" after "${begin}", so it may be cut off.`)
+    throw new PatchSyntaxError(`it has no line "${end}" after "${begin}", so it may have been cut off.`)
   assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
   const reader: Reader = { lines: lines.slice(first + 1, last), at: 0, offset: first + 2 }
   const sections: PatchSection[] = []

@@ -105,8 +105,8 @@ function lineReplacer(strategy: StrategyName, text: string, wanted: { old: strin
 }
 
 /**
- * Returns the lines of a span of whole lines. Adds an empty last line if the old text ends with a line of only white
- * space.
+ * Returns the lines of a span of whole lines. If the old text ends without a line ending, adds the empty last line of
+ * the span, which `splitLines` omits.
  */
 function spanLines(span: string, old: readonly Line[]): Line[] {
   const lines = splitLines(span)
