@@ -15,7 +15,7 @@ a bash and an answer.
 
   --workers 1,2,4         numbers of workers
   --sessions 50,200,1000  numbers of sessions
-  --turns 20              turns of each session
+  --turns N               turns of each session; default: 20, or 8 for 1,000 sessions and more
   --concurrency N         sessions that a worker runs at once; default: the default of the command
   --rate N                prompts per second of all sessions together; default: as many as possible
   --chaos                 instead, kill workers and servers, stop workers for longer than their lease, crash PostgreSQL
@@ -24,7 +24,8 @@ a bash and an answer.
   --every 2000            milliseconds between two failures
   --tackle FILE           the command to measure; default: bin/tackle
 
-Results are added to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
+Without options, also measures three rows below the capacity of the machine, and replaces all earlier results.
+Results are written to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
 `
 
 const repository = dirname(dirname(import.meta.dirname))
@@ -38,12 +39,25 @@ interface Results {
   chaos?: Chaos
 }
 
+type Row = Pick<Throughput, "workers" | "sessions" | "turns" | "concurrency" | "rate">
+
+/** Rows that leave a part of the processor idle, so that they show waiting times and the effect of a second worker. */
+const belowCapacity: readonly Row[] = [
+  { workers: 1, sessions: 200, turns: 3, rate: 8 },
+  { workers: 1, sessions: 50, turns: 20, concurrency: 4 },
+  { workers: 2, sessions: 50, turns: 20, concurrency: 4 },
+]
+
+function defaultTurns(sessions: number): number {
+  return sessions < 1000 ? 20 : 8
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       workers: { type: "string", default: "1,2,4" },
       sessions: { type: "string", default: "50,200,1000" },
-      turns: { type: "string", default: "20" },
+      turns: { type: "string" },
       tackle: { type: "string", default: join(repository, "bin/tackle") },
       chaos: { type: "boolean" },
       every: { type: "string", default: "2000" },
@@ -59,28 +73,30 @@ async function main(): Promise<void> {
       command: values.tackle,
       workers: numbers(values.workers)[0] ?? 1,
       sessions: numbers(values.sessions)[0] ?? 1,
-      turns: Number(values.turns),
+      turns: values.turns ? Number(values.turns) : defaultTurns(1),
       everyMs: Number(values.every),
     })
     printChaos(chaos)
     return store((before) => ({ ...before, chaos }))
   }
-  for (const sessions of numbers(values.sessions)) {
-    for (const workers of numbers(values.workers)) {
-      const row = await measureThroughput({
-        command: values.tackle,
-        workers,
-        sessions,
-        turns: Number(values.turns),
-        concurrency: values.concurrency ? Number(values.concurrency) : undefined,
-        rate: values.rate ? Number(values.rate) : undefined,
-      })
-      print(row)
-      await store((before) => {
-        const others = (before.throughput ?? []).filter((old) => nameOf(old) !== nameOf(row))
-        return { ...before, throughput: [...others, row] }
-      })
-    }
+  const rows: Row[] = numbers(values.sessions).flatMap((sessions) =>
+    numbers(values.workers).map((workers) => ({
+      workers,
+      sessions,
+      turns: values.turns ? Number(values.turns) : defaultTurns(sessions),
+      concurrency: values.concurrency ? Number(values.concurrency) : undefined,
+      rate: values.rate ? Number(values.rate) : undefined,
+    })),
+  )
+  const isComplete = process.argv.length === 2
+  if (isComplete) await store((before) => ({ ...before, throughput: [] }))
+  for (const each of isComplete ? [...belowCapacity, ...rows] : rows) {
+    const row = await measureThroughput({ command: values.tackle, ...each })
+    print(row)
+    await store((before) => {
+      const others = (before.throughput ?? []).filter((old) => nameOf(old) !== nameOf(row))
+      return { ...before, throughput: [...others, row] }
+    })
   }
 }
 

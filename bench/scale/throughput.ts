@@ -12,9 +12,9 @@ export interface Throughput {
   sessions: number
   turns: number
   /** Maximum number of sessions that each worker runs at once. Default: the default of the command. */
-  concurrency?: number
+  concurrency?: number | undefined
   /** Prompts per second of all sessions together. Default: each session sends its next prompt at once. */
-  rate?: number
+  rate?: number | undefined
   turnsPerSecond: number
   /** Time from the sending of a prompt to the first model request, while all sessions have a prompt. */
   firstRequestP50: number
@@ -37,8 +37,8 @@ export async function measureThroughput(options: {
   workers: number
   sessions: number
   turns: number
-  concurrency: number | undefined
-  rate: number | undefined
+  concurrency?: number | undefined
+  rate?: number | undefined
 }): Promise<Throughput> {
   const { command, workers, sessions: count, turns, rate } = options
   const model = await startScaleModel()
