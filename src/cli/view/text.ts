@@ -343,7 +343,9 @@ function summary(event: EventOf<"run.completed">, hint?: Pick<TextViewOptions, "
   const server = hint?.serverFlags === undefined ? "" : ` ${hint.serverFlags}`
   const rules = allowHint(refused.filter(({ by }) => by === "no-terminal"))
   return [
-    ...(status === "completed" && text.trim() === "" ? ["the run ended without an answer from the model"] : []),
+    ...(status === "completed" && text.trim() === ""
+      ? ["the run ended without an answer from the model"]
+      : []),
     words.join(" · "),
     ...(rules === undefined ? [] : [rules]),
     ...(hint ? [asTyped(`continue with: tackle run${server} -s ${sessionID} "…"`)] : []),

@@ -67,7 +67,8 @@ function permissionForm(request: PermissionRequest, description: string): Parame
         message: {
           type: "string",
           title: "Message to the model",
-          description: "Optional. If you reject the request, this message tells the model what to do instead.",
+          description:
+            "Optional. If you reject the request, this message tells the model what to do instead.",
         },
       },
       required: ["answer"],

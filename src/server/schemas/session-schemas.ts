@@ -30,7 +30,8 @@ const SessionView = described(Session, {
   tenant: "Tenant whose limits apply, from the token that created the session",
   forkedFrom: "Id of the session that this session was copied from",
   replayed: "True for the replay of a recorded run",
-  undone: "Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations",
+  undone:
+    "Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations",
   lent: "Values to restore after a command with its own agent or model. Set only while the command runs",
   time: "In milliseconds since the epoch",
 }).extend({
