@@ -74,10 +74,12 @@ export interface SessionApi {
   sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
-  /**
-   * Undoes the file changes of the last turn that changed files, or of several turns. `redo` reverses the last undo.
-   */
+  /** Undoes the file changes of the last turn that changed files, or of several turns. */
   undo(options?: UndoOptions): Promise<UndoResult>
+  /**
+   * Restores the changes of the last undone turn. After an undo of several turns, each call restores one turn, oldest
+   * first.
+   */
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 

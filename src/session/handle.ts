@@ -214,10 +214,11 @@ export interface SessionHandle {
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` reverses
-   * the undo. If a file cannot be restored, for example because it has changed since the turn, and the options do not
-   * exclude it, throws `UndoRefusedError` and changes no file. Throws `UsageError` if there is nothing to undo, {@link
-   * SessionBusyError} if the session is busy, and `SessionHeldError` if another engine is using the session.
+   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` restores
+   * the changes of the turn. If a file cannot be restored, for example because it has changed since the turn, and the
+   * options do not exclude it, throws `UndoRefusedError` and changes no file. Throws `UsageError` if there is nothing
+   * to undo, {@link SessionBusyError} if the session is busy, and `SessionHeldError` if another engine is using the
+   * session.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
   /**

@@ -114,7 +114,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
 
   /**
    * Redoes the last undone turn: applies its file changes again, and opens the session that contains it. If the open
-   * session is not the copy that `/undo` created, only applies the file changes of this session's last undo again.
+   * session is not the copy that `/undo` created, only applies the file changes of the last undone turn of this session
+   * again.
    */
   async function redo(): Promise<void> {
     const session = opened()
@@ -231,7 +232,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       description: "Undo the last turn and its file changes; the prompt returns to the editor",
       run: undo,
     },
-    { name: "redo", description: "Reverse the last undo", run: redo },
+    { name: "redo", description: "Restore the last undone turn", run: redo },
     {
       name: "fork",
       description: "Continue a copy of this session from any message",

@@ -66,7 +66,7 @@ export function defineSession(session: Command): void {
       .description(
         direction === "undo"
           ? "restore the files of the last turn that changed files"
-          : "reverse the last undo",
+          : "restore the changes of the last undone turn",
       )
       .argument("[id]", lastSession)
       .option("--others", "if some files have changed since, restore only the other files")

@@ -47,7 +47,7 @@ export function historyRoutes(context: ServerContext) {
         summary:
           direction === "undo"
             ? "Restore the files of the last turn that changed files and is not undone"
-            : "Reverse the last undo",
+            : "Restore the changes of the last undone turn, one turn per request",
         description:
           "Restores all files or none. If a file cannot be restored, for example because it was changed after the turn, responds with the code `session.undo` and the files in `details.files`. To continue, send the request again with `others` or `skip`, and without `through`.",
         scope: "run",
