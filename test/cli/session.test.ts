@@ -69,6 +69,23 @@ test("lists, shows, exports and deletes sessions", async () => {
   expect((await machine.run(["session", "list"])).stdout.match(/ses_\w+/g)).toEqual([first])
 })
 
+test("lists at most as many sessions as --limit allows, and says when more exist", async () => {
+  const machine = await createMachine({ script: [{ text: "One." }] })
+  await machine.run(["run", "first"])
+  await machine.run(["session", "fork"])
+  await machine.run(["session", "fork"])
+  const list = async (...flags: string[]) => (await machine.run(["session", "list", ...flags])).stdout
+  const all = await list()
+  expect(all).toMatch(/^(?:ses_.*\n){3}$/)
+  expect(await list("--limit", "3")).toBe(all)
+  const more = "This list is limited to the newest 2 sessions. Use --limit to list more."
+  const [newest, second] = all.split("\n")
+  expect(await list("--limit", "2")).toBe(`${newest}\n${second}\n${more}\n`)
+  expect(await list("--limit", "2", "--search", "first")).toContain(more)
+  expect(JSON.parse(await list("--limit", "2", "--json")).sessions).toHaveLength(2)
+  expect((await machine.run(["session", "list", "--limit", "0"])).code).toBe(2)
+})
+
 test("forks a session, exports it and imports it again", async () => {
   const machine = await createMachine({
     script: [{ text: "One." }, { text: "Two." }, { text: "Three." }],

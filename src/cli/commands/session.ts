@@ -28,9 +28,10 @@ import { noSession } from "./run.ts"
 export function defineSession(session: Command): void {
   const lastSession = "session id (default: last session of this project)"
   locationFlags(session.command("list"))
-    .description("list the 100 most recently used sessions of this project")
+    .description("list the most recently used sessions of this project")
     .option("--all", "include the sessions of all projects")
     .option("--search <text>", "list only the sessions that contain all these words")
+    .option("--limit <n>", "maximum number of sessions", positive, 100)
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listSessions)
@@ -99,11 +100,12 @@ export function defineSession(session: Command): void {
 
 /**
  * Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects the sessions that
- * contain all its words.
+ * contain all its words. `limit` is the maximum number of sessions.
  */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
   search?: string
+  limit: number
 }
 
 /** Flags of `tackle session export`. `sanitize` omits texts, file contents, commands and paths. */
@@ -127,8 +129,10 @@ export interface SessionForkFlags extends WorkspaceFlags {
 /** Runs `tackle session list`. */
 export async function listSessions(flags: SessionListFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
-    const { all: everywhere = false, search } = flags
-    const sessions = await tackle.sessions.list({ everywhere, search })
+    const { all: everywhere = false, search, limit } = flags
+    // One more than the limit shows whether more sessions exist.
+    const found = await tackle.sessions.list({ everywhere, search, limit: limit + 1 })
+    const sessions = found.slice(0, limit)
     if (flags.format === "json") return printJson({ sessions })
     if (sessions.length === 0)
       return printLine(search?.trim() ? "No session contains these words." : "No sessions yet.")
@@ -141,6 +145,8 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
       )
       if (session.match?.messageID !== undefined) printLine(`  ${highlighted(session.match)}`)
     }
+    if (found.length > limit)
+      printLine(`This list is limited to the newest ${counted(limit, "session")}. Use --limit to list more.`)
   })
 }
 
