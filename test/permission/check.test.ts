@@ -356,6 +356,9 @@ describe("commands in a sandbox", () => {
     ["curl https://example.com", {}, "ask"],
     ["timeout 5 curl https://example.com", {}, "ask"],
     ["git push", {}, "ask"],
+    ["git -C . fetch", {}, "ask"],
+    ["git -c fetch.prune=true --no-pager fetch", {}, "ask"],
+    ["git -C . gc", {}, "allow"],
     ["curl https://example.com", { network: "allow" }, "allow"],
     ["x".repeat(300_000), {}, "ask"],
   ])("%.60s with %j: %s", async (text, rules, expected) => {

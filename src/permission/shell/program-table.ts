@@ -1,4 +1,5 @@
 import { basename } from "node:path"
+import { readArguments } from "./arguments.ts"
 import type { Program, ProgramTable } from "./program.ts"
 import { buildTools, formatters } from "./programs/build-tools.ts"
 import { builtins } from "./programs/builtins.ts"
@@ -8,6 +9,7 @@ import { interpreters } from "./programs/interpreters.ts"
 import { networkPrograms } from "./programs/network.ts"
 import { textPrograms } from "./programs/text.ts"
 import { wrappers } from "./programs/wrappers.ts"
+import type { Word } from "./words.ts"
 
 /** Returns the entry of a program. A GNU program is also found by its name with the prefix `g`. */
 export function findProgram(name: string): Program | undefined {
@@ -110,9 +112,12 @@ const programs: ReadonlyMap<string, Program> = new Map(
 )
 
 /** Returns true for a command of a known program that reaches another machine or a service outside the sandbox. */
-export function needsNetwork([program, subcommand]: readonly { text: string }[]): boolean {
+export function needsNetwork([program, ...words]: readonly Word[]): boolean {
   const name = basename(program?.text ?? "")
-  return servicePrograms.has(name) || (name === "git" && gitTransfers.has(subcommand?.text ?? ""))
+  if (servicePrograms.has(name)) return true
+  const git = name === "git" ? findProgram(name) : undefined
+  const [subcommand] = git ? readArguments(words, git).operands : []
+  return gitTransfers.has(subcommand?.text ?? "")
 }
 
 const servicePrograms: ReadonlySet<string> = new Set(
