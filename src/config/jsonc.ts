@@ -1,6 +1,6 @@
 import type { Node, ParseError, ParseErrorCode } from "jsonc-parser"
 import { ConfigError, type Position, positionFinder } from "./errors.ts"
-import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
+import { type ConfigEntry, type ConfigNode, maxDepth, type ObjectNode } from "./node.ts"
 
 /**
  * Parses JSON with comments, trailing commas and a byte order mark. Empty text results in an empty object. If the text
@@ -42,9 +42,6 @@ function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, fil
 }
 
 type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
-
-/** Maximum depth of nested objects and lists. The functions that read the tree are recursive. */
-const maxDepth = 500
 
 function toNode(node: Node, position: (offset: number) => Position, depth = 0): ConfigNode {
   const children = node.children ?? []

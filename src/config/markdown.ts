@@ -3,7 +3,14 @@ import { splitFrontMatter } from "../util/front-matter.ts"
 import { claudeAgent, commandFields } from "./claude.ts"
 import { ConfigError, type Position, type Problem, positionFinder } from "./errors.ts"
 import { isMarkdownName, type MarkdownDefinition, markdownDefinition } from "./markdown-files.ts"
-import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
+import {
+  type ConfigEntry,
+  type ConfigNode,
+  entryOf,
+  filterEntries,
+  maxDepth,
+  type ObjectNode,
+} from "./node.ts"
 
 /** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
@@ -110,32 +117,41 @@ function withBody(
 
 /**
  * Parses a YAML map of fields. Empty text has no fields. `position` converts offsets to positions. Rejects aliases,
- * because they can expand short text enormously. Throws {@link ConfigError} with the position of the first error.
+ * because they can expand short text enormously, and text with more than {@link maxDepth} levels. Throws {@link
+ * ConfigError} with the position of the first error.
  */
 function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
   const failure = (offset: number, text: string) => new ConfigError([{ position: position(offset), text }])
+  const tooDeep = (offset: number) =>
+    failure(offset, `the fields are nested too deeply: at most ${maxDepth} levels are supported.`)
 
-  function toNode(node: Node | null | undefined, at: Position): ConfigNode {
+  function toNode(node: Node | null | undefined, at: Position, depth = 0): ConfigNode {
     if (!node) return { kind: "scalar", position: at, value: null }
+    if (depth > maxDepth) throw tooDeep(node.range?.[0] ?? 0)
     const here = node.range ? position(node.range[0]) : at
     if (isMap<Node, Node | null>(node)) {
-      return { kind: "object", position: here, entries: node.items.map((pair) => toEntry(pair, here)) }
+      const entries = node.items.map((pair) => toEntry(pair, here, depth + 1))
+      return { kind: "object", position: here, entries }
     }
     if (isSeq<Node>(node)) {
-      return { kind: "array", position: here, items: node.items.map((item) => toNode(item, here)) }
+      const items = node.items.map((item) => toNode(item, here, depth + 1))
+      return { kind: "array", position: here, items }
     }
     if (isAlias(node)) throw failure(node.range?.[0] ?? 0, "aliases (*name) are not supported.")
     return { kind: "scalar", position: here, value: isScalar(node) ? plain(node.value) : null }
   }
 
-  function toEntry({ key, value }: Pair<Node, Node | null>, at: Position): ConfigEntry {
+  function toEntry({ key, value }: Pair<Node, Node | null>, at: Position, depth: number): ConfigEntry {
     const where = key.range ? position(key.range[0]) : at
     if (!isScalar(key)) throw failure(key.range?.[0] ?? 0, "a key must be a word.")
-    return { key: String(key.value), position: where, value: toNode(value, where) }
+    return { key: String(key.value), position: where, value: toNode(value, where, depth) }
   }
 
   try {
     const document = parseDocument<Node>(text, { prettyErrors: false })
+    // The parser is recursive. It reports a full stack as an error of the text.
+    const exhausted = document.errors.find(({ code }) => code === "RESOURCE_EXHAUSTION")
+    if (exhausted) throw tooDeep(exhausted.pos[0])
     const [first] = document.errors
     if (first) throw failure(first.pos[0], `invalid YAML: ${first.message}.`)
     const tree = toNode(document.contents, position(0))
@@ -145,8 +161,7 @@ function parseYaml(text: string, position: (offset: number) => Position): Object
     }
     throw failure(0, "expected fields such as `description: …` between the --- lines.")
   } catch (error) {
-    // The parser is recursive. A hostile file must not crash the process.
-    if (error instanceof RangeError) throw failure(0, "the fields are nested too deeply.")
+    if (error instanceof RangeError) throw tooDeep(0)
     throw error
   }
 }

@@ -31,6 +31,9 @@ export interface ScalarNode {
   value: string | number | boolean | null
 }
 
+/** Maximum depth of nested objects and lists. The functions that read the tree are recursive. */
+export const maxDepth = 500
+
 /** Keys and indexes from the root to a value. */
 export type Path = readonly (string | number)[]
 

@@ -111,7 +111,11 @@ describe("Tackle's own files are strict", () => {
     ["a list", agent("- a"), /a\.md:2:1: .*expected fields/],
     ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: the name must consist of/],
     ["a long name", agent(`name: ${"a".repeat(129)}`), /a\.md:2:1: the name must .* at most 128 characters/],
-    ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
+    ...[600, 60_000].map((depth): [string, string, RegExp] => [
+      `${depth} nested lists`,
+      agent(`a: ${"[".repeat(depth)}${"]".repeat(depth)}`),
+      /a\.md:2:\d+: the fields are nested too deeply: at most 500 levels/,
+    ]),
   ]
   test.for(problems)("%s", async ([, text, message]) => {
     place.write("project/.tackle/agent/a.md", text)
