@@ -103,15 +103,25 @@ export interface RunningProcess {
 /** Thrown when a program cannot be started. */
 export class SpawnError extends TackleError {
   constructor(program: string, cause: unknown) {
-    const advice =
-      systemCode(cause) === "E2BIG"
-        ? "The arguments are longer than the system allows (on Linux, 128 KB per argument). Put long text into a file."
-        : "Check that the program and its working directory exist, and that the program is executable."
-    super(`${program} could not be started: ${errorMessage(cause)}. ${advice}`, {
+    super(`${program} could not be started: ${errorMessage(cause)}. ${spawnAdvice(cause)}`, {
       code: "process.spawn",
       recoverable: true,
       cause,
     })
+  }
+}
+
+function spawnAdvice(cause: unknown): string {
+  switch (systemCode(cause)) {
+    case "E2BIG":
+      return "The arguments are longer than the system allows (on Linux, 128 KB per argument). Put long text into a file."
+    case "EAGAIN":
+    case "ENOMEM":
+    case "EMFILE":
+    case "ENFILE":
+      return "The system has no free processes, memory or files. End programs that are not needed, then try again."
+    default:
+      return "Check that the program and its working directory exist, and that the program is executable."
   }
 }
 

@@ -163,6 +163,12 @@ describe("a program that cannot start", () => {
     )
   })
 
+  test.each(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"])("blames the system for %s", (code) => {
+    const { message } = new SpawnError("git", Object.assign(new Error(`spawn git ${code}`), { code }))
+    expect(message).toContain(`${code}. The system has no free processes, memory or files.`)
+    expect(message).not.toContain("exist")
+  })
+
   test.runIf(linux)("leaves no descriptor open", async () => {
     await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow()
     const before = openDescriptors()
