@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { errorMessage, systemAdvice, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 import { withFileLock } from "./file-lock.ts"
 
@@ -49,9 +49,11 @@ function translated(path: string, code: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
-      { code, recoverable: false, cause: error },
-    )
+    const advice = systemAdvice(error) ?? "Check the permissions of its directory."
+    throw new TackleError(`${path} cannot be written (${errorMessage(error)}). ${advice}`, {
+      code,
+      recoverable: false,
+      cause: error,
+    })
   }
 }

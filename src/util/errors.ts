@@ -110,6 +110,24 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
 }
 
+/**
+ * Returns what to do about an error that the state of the system causes, such as a full disk. Returns undefined for
+ * other errors.
+ */
+export function systemAdvice(error: unknown): string | undefined {
+  return advice[systemCode(error) ?? ""]
+}
+
+const advice: Readonly<Record<string, string>> = {
+  ENOSPC: "The disk is full. Free some space, then try again.",
+  EDQUOT: "The disk quota is used up. Delete files that are not needed, then try again.",
+  EMFILE: "Tackle has too many open files. Raise the limit with `ulimit -n`, then try again.",
+  ENFILE: "The system has too many open files. Close other programs, then try again.",
+  ENOMEM: "The system has no free memory. Close other programs, then try again.",
+  EROFS: "The file system is read-only. Use a directory on another file system.",
+  EIO: "A disk or another device failed. Check the device.",
+}
+
 function safeJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "unknown error"

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { openSync, readFileSync } from "node:fs"
+import { resolve } from "node:path"
 import { expect, test } from "vitest"
 import { createMachine, type Machine, tackleCommand, until } from "./run-tackle.ts"
 
@@ -67,6 +68,27 @@ test
     expect(await runFull(machine, args)).toEqual({ code: 1, signal: null, stderr: message })
   },
 )
+
+test.skipIf(process.platform !== "linux")("reports a full disk, not a bug", async () => {
+  const exit = resolve(import.meta.dirname, "../../src/cli/process/exit.ts")
+  const code = `
+    import { writeFileSync } from "node:fs"
+    import { reportError } from ${JSON.stringify(exit)}
+    try {
+      writeFileSync("/dev/full", "x")
+    } catch (error) {
+      reportError(error, { verbose: false, takesVerbose: true })
+    }`
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
+    stdio: ["ignore", "ignore", "pipe"],
+  })
+  let stderr = ""
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  expect(await once(child, "close")).toEqual([1, null])
+  expect(stderr).toMatch(/^tackle: ENOSPC: .*\ntackle: The disk is full\. Free some space, then try again\.\n$/)
+})
 
 test("help for a reader that ends early is not an error", async () => {
   const machine = await createMachine()

@@ -43,3 +43,19 @@ test("releases the lock and keeps the file after an error", async () => {
   updatePrivateFile(path, "test", (now) => ({ ...(now as object), b: 2 }))
   expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ a: 1, b: 2 })
 })
+
+test.each([
+  ["ENOSPC", "The disk is full."],
+  ["EDQUOT", "The disk quota is used up."],
+  ["EACCES", "Check the permissions of its directory."],
+])("after %s, the error says: %s", async (code, advice) => {
+  const path = join(await directory(), "file.json")
+  const value = {
+    toJSON() {
+      throw Object.assign(new Error(`${code}: write`), { code })
+    },
+  }
+  expect(() => updatePrivateFile(path, "test", () => value)).toThrow(
+    `${path} cannot be written (${code}: write). ${advice}`,
+  )
+})

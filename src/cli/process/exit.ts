@@ -1,5 +1,5 @@
 import { AbortedError, keepAlive } from "../../util/abort.ts"
-import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
+import { errorMessage, systemAdvice, TackleError, UsageError } from "../../util/errors.ts"
 import { requestWatchdog } from "../../util/main-thread.ts"
 import { warn } from "./notice.ts"
 import { type RunningWatchdog, startWatchdog } from "./watchdog.ts"
@@ -13,8 +13,9 @@ export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4
 export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
 
 /**
- * Reports an error on stderr and sets the exit code. With `verbose`, shows the stack of an unexpected error.
- * `takesVerbose` is true if the command has the flag `--verbose`.
+ * Reports an error on stderr and sets the exit code. With `verbose`, shows the stack of an unexpected error. An
+ * unexpected error counts as a bug, unless the state of the system causes it. `takesVerbose` is true if the command has
+ * the flag `--verbose`.
  */
 export function reportError(error: unknown, options: { verbose: boolean; takesVerbose: boolean }): void {
   if (error instanceof AbortedError) {
@@ -25,7 +26,9 @@ export function reportError(error: unknown, options: { verbose: boolean; takesVe
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
   warn(text)
-  if (!known && !options.verbose) {
+  const advice = known ? undefined : systemAdvice(error)
+  if (advice !== undefined) warn(advice)
+  else if (!known && !options.verbose) {
     const hint = options.takesVerbose ? " Run the command with --verbose to see the stack trace." : ""
     warn(`this is a bug in Tackle.${hint}`)
   }
