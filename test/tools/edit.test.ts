@@ -243,6 +243,13 @@ describe("rejects", () => {
     })
   })
 
+  test("very many occurrences, with a lower bound of their number", async () => {
+    await seen("a.txt", "x\n".repeat(10_001))
+    await expect(edit("a.txt", { oldString: "x", newString: "z" })).rejects.toMatchObject({
+      message: expect.stringMatching(/^oldString occurs at least 10000 times .* and at least 9990 more\./),
+    })
+  })
+
   test("several occurrences on one line, with this line", async () => {
     await seen("a.txt", "x x\ny\n")
     await expect(edit("a.txt", { oldString: "x", newString: "z" })).rejects.toMatchObject({

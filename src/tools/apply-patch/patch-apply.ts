@@ -160,9 +160,10 @@ function mismatchText(
       return `${subject} has the anchor "@@ ${located.anchor}", which was not found in the file, or not below the previous anchor. Nothing was changed. Read the file again.`
     case "ambiguous": {
       const more = located.total - located.lines.length
-      const named = `lines ${located.lines.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+      const bound = located.total < maxCandidates ? "" : "at least "
+      const named = `lines ${located.lines.join(", ")}${more > 0 ? ` and ${bound}${more} more` : ""}`
       return (
-        `${subject} matches ${located.total} places, at ${named}. Nothing was changed. ` +
+        `${subject} matches ${bound}${located.total} places, at ${named}. Nothing was changed. ` +
         "Add context lines until the hunk is unique, or a unique @@ line above it."
       )
     }
@@ -190,7 +191,10 @@ export interface Place {
   count: number
 }
 
-/** The result of locating a hunk. `lines` contains the line numbers, from 1, of the first ten matches. */
+/**
+ * The result of locating a hunk. `total` is a lower bound if it reaches {@link maxCandidates}. `lines` contains the line
+ * numbers, from 1, of the first ten matches.
+ */
 export type Located =
   | Place
   | { kind: "ambiguous"; strategy: PatchStrategy; total: number; lines: number[] }

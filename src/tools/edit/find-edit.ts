@@ -11,7 +11,8 @@ import { isBlank, type Line, lineNumbers, pairSimilarity, type Span, splitLines,
 
 /**
  * The result of {@link findEdit}. `strategy` is the strictest strategy that found the text, and `reading` is the
- * interpretation that the strategy used. `lines` contains the line numbers, from 1, of the first ten matches.
+ * interpretation that the strategy used. `count` is a lower bound if it reaches {@link countLimit}. `lines` contains the
+ * line numbers, from 1, of the first ten matches.
  */
 export type EditMatch =
   | { kind: "found"; strategy: StrategyName; reading: Reading; spans: Span[] }
@@ -28,6 +29,11 @@ export const maxReplacements = 1_000_000
 
 const maxCounted = 10_000
 const maxNamedLines = 10
+
+/** Returns the number of matches at which {@link findEdit} stops counting. */
+export function countLimit(replaceAll: boolean): number {
+  return replaceAll ? maxReplacements + 1 : maxCounted
+}
 
 /** The texts of an edit. `oldString` is not empty. */
 export interface EditTexts {
@@ -53,7 +59,7 @@ export function findEdit(
     ({ name, kind }) => !without?.has(name) && (kind === "literal" || !exactOnly),
   )
   const whole = usable.filter(({ kind }) => kind !== "partial")
-  const limit = edit.replaceAll ? maxReplacements + 1 : maxCounted
+  const limit = countLimit(edit.replaceAll)
   const file = openSearch(text, { limit, overlapping: !edit.replaceAll })
   for (const reading of readings) {
     for (const { name, find } of whole) {

@@ -1,6 +1,6 @@
 import { TackleError } from "../../util/errors.ts"
 import type { Unclear } from "./apply-edit.ts"
-import { type EditMatch, isPlain, maxFuzzyLength, maxReplacements } from "./find-edit.ts"
+import { countLimit, type EditMatch, isPlain, maxFuzzyLength, maxReplacements } from "./find-edit.ts"
 import type { Decoration, Reading } from "./readings.ts"
 import type { StrategyName } from "./strategies.ts"
 
@@ -152,24 +152,25 @@ function ambiguousText(
   replaceAll: boolean,
 ): string {
   const { strategy, reading, count, lines } = match
-  const where = locations(lines, count)
+  const bound = count < countLimit(replaceAll) ? "" : "at least "
+  const where = locations(lines, count, bound)
   if (isPlain(strategy, reading)) {
-    const found = `oldString occurs ${count} times in ${title}, at ${where}. Nothing was changed.`
+    const found = `oldString occurs ${bound}${count} times in ${title}, at ${where}. Nothing was changed.`
     if (replaceAll)
       return `${found} One call replaces at most ${maxReplacements} occurrences. Use bash instead.`
     return `${found} Add surrounding lines until oldString is unique, or set replaceAll to change every occurrence.`
   }
   return (
-    `oldString does not occur exactly in ${title}, but ${count} places resemble it, at ${where} ` +
+    `oldString does not occur exactly in ${title}, but ${bound}${count} places resemble it, at ${where} ` +
     `(strategy "${strategyName(strategy, reading)}"). Nothing was changed. ` +
     "Copy the text exactly, with enough surrounding lines to make it unique."
   )
 }
 
-function locations(lines: readonly number[], total: number): string {
+function locations(lines: readonly number[], total: number, bound = ""): string {
   const shown = lines.slice(0, 10)
   const named = [...new Set(shown)]
-  const more = total > shown.length ? ` and ${total - shown.length} more` : ""
+  const more = total > shown.length ? ` and ${bound}${total - shown.length} more` : ""
   return `line${named.length === 1 ? "" : "s"} ${named.join(", ")}${more}`
 }
 

@@ -95,6 +95,11 @@ describe("an inexact match", () => {
 })
 
 describe("rejects", () => {
+  test("lines with very many matches, with a lower bound of their number", () =>
+    expect(() => apply("x\n".repeat(10_001), "-x", "+y")).toThrow(
+      /matches at least 10000 places, at lines 1, .*, 10 and at least 9990 more\. /,
+    ))
+
   test.each([
     ["missing lines", ["-nothing here", "+x"], /not found in the file/],
     ["a missing anchor", ["@@ nowhere", "+x"], /"@@ nowhere", which was not found/],
