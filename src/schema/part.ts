@@ -113,9 +113,10 @@ export const FileChange = z.object({
   before: FileVersion.optional(),
   after: FileVersion.optional(),
   /**
-   * Reason why the change cannot be undone. `too-large` means that the content was too large to store, `mixed` that
-   * another program changed the file between two changes of the turn, and `unstored` that the old content could not be
-   * stored, for example because the disk was full.
+   * Reason why the change cannot be undone. `too-large` means that the content was not kept, because the file was too
+   * large or unreadable, or because the scan had reached its limit of total content. `mixed` means that another program
+   * changed the file between two changes of the turn, and `unstored` that the old content could not be stored, for
+   * example because the disk was full.
    */
   fixed: z.enum(["too-large", "mixed", "unstored"]).optional(),
   /** Topmost directory that the turn created for the file or removed with the file. */

@@ -23,7 +23,10 @@ export interface ToolContext {
   /** Name of the calling agent. */
   agent: string
   model?: ModelRef
-  /** Aborts if the user interrupts the run, the tool's timeout expires or the run ends. */
+  /**
+   * Aborts if the run is interrupted, for example by the user, by a time limit or because the engine closes, if the
+   * tool's timeout expires, or if the database is removed. Does not abort when the call or the run ends by itself.
+   */
   abort: AbortSignal
   /** Absolute path of the working directory, the base of relative paths. */
   directory: string
