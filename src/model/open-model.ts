@@ -7,7 +7,8 @@ import { isStrictSchema } from "./answer-schema.ts"
 import { marksIntoTexts } from "./cache-marks.ts"
 import { alwaysStreamed, createChatBodyCache } from "./chat-completions.ts"
 import type { Credentials } from "./credentials.ts"
-import type { ModelConfig, ProviderConfig } from "./model.ts"
+import { ProviderError } from "./errors.ts"
+import { type ModelConfig, modelName, type ProviderConfig } from "./model.ts"
 import { defaultPackage, keyRemedy, openaiPackage, optionsKeyOf, type Provider } from "./provider-table.ts"
 
 /** Dependencies for opening a model. */
@@ -121,13 +122,30 @@ function asNamed(
       changed.providerOptions = { ...asked, [key]: { ...strict, ...options, ...asked?.[key] } }
     }
     if (timeoutMs !== undefined) {
-      const limit = AbortSignal.timeout(timeoutMs)
+      const limit = timeLimit(ref, timeoutMs)
       changed.abortSignal = call.abortSignal ? AbortSignal.any([call.abortSignal, limit]) : limit
     }
     return changed
   }
   return changingCalls(inner, withSettings, { provider: ref.providerID, modelId: ref.modelID })
 }
+
+/** Returns a signal that aborts after the time with an error that names the key of the limit. */
+function timeLimit(ref: ModelRef, ms: number): AbortSignal {
+  const controller = new AbortController()
+  const expire = () =>
+    controller.abort(
+      new ProviderError(
+        `${modelName(ref)}: the answer was not complete after ${ms / 1000} s. If the server needs more time, increase provider.${ref.providerID}.options.timeout in the config.`,
+        { kind: "timeout", retryable: true },
+      ),
+    )
+  setTimeout(expire, Math.min(ms, longestTimer)).unref()
+  return controller.signal
+}
+
+/** Maximum delay of a Node timer in milliseconds. Longer timers fire immediately. */
+const longestTimer = 2 ** 31 - 1
 
 /** Wraps a model so that each call uses the options that `change` returns. */
 function changingCalls(

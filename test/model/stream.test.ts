@@ -410,8 +410,16 @@ describe("stream errors", () => {
     const model = await modelAt(server.origin, { timeout: 100 })
     const error = await failure(step("", { language: await model.language() }))
     expect(error).toMatchObject({ kind: "timeout", retryable: true })
-    expect(error.message).toContain("timed out")
+    expect(error.message).toMatch(/after 0\.1 s\. .* increase provider\.test\.options\.timeout in the config/)
     await server.abandoned
+  })
+
+  test("applies the limit of the complete answer before the answer begins", async () => {
+    const server = await serve(() => {})
+    const model = await modelAt(server.origin, { timeout: 50 })
+    const error = await failure(step("", { language: await model.language() }))
+    expect(error).toMatchObject({ kind: "timeout", retryable: true })
+    expect(error.message).toContain("increase provider.test.options.timeout in the config")
   })
 
   test("a closed local port fails without a retry", async () => {
