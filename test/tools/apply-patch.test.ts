@@ -104,6 +104,14 @@ test("adds, updates, moves and deletes files with one permission request", async
   ])
 })
 
+test('does not offer "always" if the diff of a file is cut', async () => {
+  const lines = Array.from({ length: 3_000 }, (_, index) => `+line number ${index}`)
+  await patch(["*** Add File: small.txt", "+x", "*** Add File: large.txt", ...lines])
+  expect(ctx.asked).toMatchObject([
+    { permission: "edit", always: [], metadata: { diff: expect.stringContaining("[The diff is cut here") } },
+  ])
+})
+
 test("allows the next edit of written files, and records them for a resumed session", async () => {
   await write("a.txt", "one\n")
   const result = await patch(["*** Add File: n.txt", "+x", "*** Update File: a.txt", "-one", "+two"])

@@ -11,6 +11,7 @@ import {
   resolveTarget,
 } from "../../files/freshness.ts"
 import { showName } from "../../files/show-name.ts"
+import { isWholeDiff } from "../../files/unified-diff.ts"
 import type { ChangedPath } from "../../lsp/service.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { define } from "../../tool/tool.ts"
@@ -48,7 +49,9 @@ export const applyPatchTool = define("apply_patch", {
         planned.push(await planSection(await openSection(names, reals, ctx), ctx.files))
       const diff = planned.map((section) => section.diff).join("")
       const about = { filePath: paths.join(", "), diff }
-      await ctx.ask({ permission: "edit", patterns: paths, always: ["*"], metadata: about })
+      // Offers "always" only if the request shows the user the whole change.
+      const always = isWholeDiff(diff) ? ["*"] : []
+      await ctx.ask({ permission: "edit", patterns: paths, always, metadata: about })
       throwIfAborted(ctx.abort)
       const { stamps, formattings } = await ctx.files.commit([...reals.values()], async () => {
         for (const { file, target } of planned) {
