@@ -59,7 +59,7 @@ export type Direction = "undo" | "redo"
 const reasons: Record<RefusedFile["why"], string> = {
   changed: "it has been changed in the meantime",
   mixed: "another program changed it during the turn",
-  "too-large": "its content was not stored, because it was too large or unreadable",
+  "too-large": "its content cannot be stored, because it is too large or unreadable",
   unstored: "its old content could not be stored",
   unreadable: "it cannot be read. Check its permissions and those of its directories",
   "not-kept": "its old content is no longer stored",
@@ -88,6 +88,8 @@ export interface UndoOutcome {
   files: RestoredFile[]
   /** Files that were not changed, which the caller allowed with `others` or `skip`. */
   refused: RefusedFile[]
+  /** Messages for the user about restored files whose permission bits could not be set. */
+  problems: string[]
   /** The changes to pass to {@link putBack} to reverse this operation. */
   changes: FileChange[]
 }
@@ -131,7 +133,8 @@ export async function putBack(
   if (refused.length > 0 && (isAlone || !others) && !skip)
     throw new UndoRefusedError(direction, refused, { total: planned.length, turns })
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
-  for (const { now, change } of moves) await storeForReversal(now, change.path, contents)
+  // A change of the mode alone can be reversed without the content.
+  for (const { now, step } of moves) if (now && step) await contents.put(now.bytes)
   for (const { change, now } of moves)
     if (!isSameVersion(presentFile(await readState(change.path, leaving)), now))
       throw new UndoRefusedError(direction, [...refused, { path: change.path, why: "changed" }], {
@@ -150,12 +153,13 @@ export async function putBack(
       { code: "session.undo", recoverable: false, cause: error },
     )
   }
-  for (const { mode, change } of moves) if (mode !== undefined) await chmod(change.path, mode)
+  const problems = await restoreModes(moves)
   const left = moves.flatMap(({ wanted, change }) => (wanted ? [] : (change.directory ?? [])))
   for (const directory of new Set(left)) await removeEmptyDirectories(directory)
   return {
     files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),
     refused,
+    problems,
     changes: [
       ...planned.map((entry) => ("why" in entry ? withLeft(entry, direction) : withMode(entry, direction))),
       ...changes.filter(({ left }) => left).map(withoutLeft),
@@ -224,6 +228,8 @@ async function plan(change: FileChange, { direction, contents, leaving }: Planni
   if (!isSameVersion(now, expected)) return { change, why: "changed" }
   const bytes = wanted && (await contents.get(wanted.hash))
   if (wanted && !bytes) return { change, why: "not-kept" }
+  // Without a stored copy of the current content, the operation could not be reversed.
+  if (now && now.bytes.length > contents.fileBytes) return { change, why: "too-large" }
   const step = { path, exists: now !== undefined, bytes, link: wanted?.link, overDirectory }
   return { change, now, wanted, step, ...mode, done: false }
 }
@@ -295,16 +301,21 @@ async function removeEmptyDirectories(directory: string): Promise<void> {
   }
 }
 
-async function storeForReversal(
-  now: FileNow | undefined,
-  path: string,
-  contents: ContentStore,
-): Promise<void> {
-  if (!now || (await contents.put(now.bytes)) !== undefined) return
-  throw new TackleError(
-    `The current content of ${path} is too large to store, so the operation could not be reversed. Nothing was changed. Restore the files in another way, for example with git.`,
-    { code: "session.undo", recoverable: false },
-  )
+/** Sets the modes of restored files. Returns the problems, because the contents are already restored. */
+async function restoreModes(moves: readonly Move[]): Promise<string[]> {
+  const problems: string[] = []
+  for (const { mode, change } of moves) {
+    if (mode === undefined) continue
+    try {
+      await chmod(change.path, mode)
+    } catch (error) {
+      if (systemCode(error) === undefined) throw error
+      problems.push(
+        `Cannot set the mode of ${change.path} to ${mode.toString(8)}: ${errorMessage(error)}. Set it with chmod.`,
+      )
+    }
+  }
+  return problems
 }
 
 /** Marks a file that an undo did not change, because it needs no redo. */

@@ -120,7 +120,7 @@ export interface UndoResult {
   files: RestoredFile[]
   /** Files that were not changed, as requested by the options. */
   refused: RefusedFile[]
-  /** Messages for the user about changes of the turn that could not be tracked. */
+  /** Messages for the user about changes of the turn that could not be tracked, and modes that could not be set. */
   unseen: string[]
 }
 

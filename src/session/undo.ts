@@ -27,7 +27,7 @@ export async function undoTurn(
   const first = turns.at(-1)
   if (!first) throw new NothingToUndoError(session.id, direction, through)
 
-  const { files, refused, changes } = await locks.run(
+  const { files, refused, problems, changes } = await locks.run(
     turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
     () =>
       putBack(joinedChanges(turns), {
@@ -52,7 +52,7 @@ export async function undoTurn(
   conversation.session = next
   const { message, parts } = first.entry
   const prompt = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
-  const unseen = turns.flatMap(({ patch }) => patch.unseen ?? [])
+  const unseen = [...turns.flatMap(({ patch }) => patch.unseen ?? []), ...problems]
   return { messageID: message.id, prompt: prompt.join("\n"), files, refused, unseen }
 }
 

@@ -5,7 +5,7 @@ import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
 import { untracked } from "../../src/files/temporary-files.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
 import { createContentDirectory } from "../../src/store/content-directory.ts"
-import { hashOf } from "../../src/store/content-store.ts"
+import { defaultContentLimits, hashOf } from "../../src/store/content-store.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
 const signal = new AbortController().signal
@@ -156,6 +156,46 @@ test("describes changes beyond the limits, and does not restore a file whose con
     putBack(files, { direction: "undo", contents: large.contents, trackTemporary: untracked }),
   ).rejects.toThrow("too large")
   await large.project.remove()
+})
+
+test("restores only the other files if a current content is too large to store", async () => {
+  const { project, records, changes } = await startTurn(["a", "b"])
+  await changes.command("make", signal, async () => {
+    writeFileSync(project.path("a"), "large")
+    writeFileSync(project.path("b"), "1")
+  })
+  const { files } = records.at(-1) ?? { files: [] }
+  const limits = { ...defaultContentLimits, fileBytes: 4 }
+  const contents = createContentDirectory(project.path(".data"), limits)
+  const refused = [{ path: project.path("a"), why: "too-large" }]
+  const undo = (others: boolean) =>
+    putBack(files, { direction: "undo", contents, trackTemporary: untracked, others })
+  await expect(undo(false)).rejects.toMatchObject({ refused })
+  expect(await undo(true)).toMatchObject({ refused, files: [{ path: project.path("b"), kind: "restored" }] })
+  expect([await project.read("a"), await project.read("b")]).toEqual(["large", "0"])
+  await project.remove()
+})
+
+test("reports a mode that cannot be set, and returns the restored files", async () => {
+  const { project, records, contents, changes } = await startTurn(["a", "b"])
+  chmodSync(project.path("b"), 0o644)
+  await changes.command("make", signal, async () => {
+    writeFileSync(project.path("a"), "1")
+    chmodSync(project.path("b"), 0o755)
+  })
+  const { files, problems } = await putBack(records.at(-1)?.files ?? [], {
+    direction: "undo",
+    contents,
+    // Another program removes the file while the contents are restored.
+    trackTemporary(temporary) {
+      rmSync(project.path("b"), { force: true })
+      return untracked(temporary)
+    },
+  })
+  expect(await project.read("a")).toBe("0")
+  expect(files.map(({ path }) => path)).toContain(project.path("a"))
+  expect(problems).toEqual([expect.stringMatching(/^Cannot set the mode of .*b to 644: ENOENT/)])
+  await project.remove()
 })
 
 test("names the full disk, not the user, if old content could not be stored", async () => {
