@@ -1,7 +1,7 @@
 import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
-import { type RecordTree, startProcess } from "../util/process.ts"
+import { type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
 import { shellWord } from "../util/words.ts"
 
 /** The part of Bun's `$` that plugins use: a template tag that inserts values as words of a shell command. */
@@ -141,11 +141,13 @@ async function execute(
     if (left < 0) stop(`was stopped, because its output exceeded ${maxOutputBytes / 2 ** 20} MiB`)
     else into.push(Buffer.from(bytes))
   }
+  /** Undefined until the command has started. */
+  let running: RunningProcess | undefined
   let killed: Promise<void> | undefined
   let stopped: string | undefined
   const stop = (why: string) => {
     stopped ??= why
-    killed ??= child.kill()
+    killed ??= running?.kill()
   }
   const onAbort = () => stop("was stopped, because Tackle is closing")
   const child = await startProcess({
@@ -156,13 +158,17 @@ async function execute(
     onErrorOutput: collect(stderr),
     record,
   })
+  running = child
+  if (stopped !== undefined) stop(stopped)
   signal.addEventListener("abort", onAbort, { once: true })
   if (signal.aborted) onAbort()
   try {
     const { code, signal: ending } = await child.exited
     await child.closed
     await killed
-    const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), code ?? 1)
+    // The output of a stopped command is incomplete, even if the command ended with exit code 0.
+    const exitCode = stopped === undefined ? (code ?? 1) : code || 1
+    const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), exitCode)
     const end = stopped ?? (ending ? `was ended by ${ending}` : `ended with exit code ${output.exitCode}`)
     if (output.exitCode !== 0 && !nothrow) throw new ShellFailedError(command, end, output)
     return output

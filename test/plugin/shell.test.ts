@@ -20,6 +20,11 @@ describe("a failed shell command of a plugin", () => {
     await expect(shell()`yes`).rejects.toThrow(/^"yes" was stopped, because its output exceeded 32 MiB$/)
   })
 
+  test("reports that its output exceeded the limit, even if it ends with exit code 0", async () => {
+    const running = shell()`trap '' TERM; head -c 34000000 /dev/zero; exit 0`
+    await expect(running).rejects.toThrow(/was stopped, because its output exceeded 32 MiB$/)
+  })
+
   test("reports that Tackle is closing", async () => {
     const closing = new AbortController()
     const running = shell(closing.signal)`sleep 60`.text()
