@@ -109,19 +109,19 @@ const maxEntries = 1_000
 /** Returns a line that lists the files of a skill other than `SKILL.md`. */
 async function filesLine(directory: string, signal: AbortSignal): Promise<string> {
   try {
-    const files = await listFiles(directory, signal)
-    if (files.length === 0) return "Files: none"
-    const shown = files.slice(0, maxFiles).sort()
-    const more = files.length > maxFiles ? ", and more" : ""
-    return `Files: ${shown.map(showName).join(", ")}${more}`
+    const { files, isCut } = await listFiles(directory, signal)
+    if (files.length === 0)
+      return isCut ? `Files: none in the first ${maxEntries} entries, and more` : "Files: none"
+    const more = isCut ? ", and more" : ""
+    return `Files: ${files.sort().map(showName).join(", ")}${more}`
   } catch (error) {
     throwIfAborted(signal)
     return `Cannot list the files of the skill: ${errorMessage(error)}`
   }
 }
 
-/** Lists files, upper directory levels first. */
-async function listFiles(root: string, signal: AbortSignal): Promise<string[]> {
+/** Lists files, upper directory levels first. `isCut` is true if a limit was reached before the end. */
+async function listFiles(root: string, signal: AbortSignal): Promise<{ files: string[]; isCut: boolean }> {
   const files: string[] = []
   const directories = [root]
   let left = maxEntries
@@ -129,12 +129,14 @@ async function listFiles(root: string, signal: AbortSignal): Promise<string[]> {
     for await (const entry of await opendir(directory)) {
       throwIfAborted(signal)
       left -= 1
-      if (left < 0 || files.length > maxFiles) return files
+      if (left < 0) return { files, isCut: true }
       const path = join(directory, entry.name)
       if (entry.isDirectory() && entry.name !== ".git" && entry.name !== "node_modules")
         directories.push(path)
-      if (entry.isFile() && path !== join(root, "SKILL.md")) files.push(relative(root, path))
+      if (!entry.isFile() || path === join(root, "SKILL.md")) continue
+      if (files.length === maxFiles) return { files, isCut: true }
+      files.push(relative(root, path))
     }
   }
-  return files
+  return { files, isCut: false }
 }

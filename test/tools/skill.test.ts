@@ -1,3 +1,4 @@
+import { mkdir, writeFile } from "node:fs/promises"
 import { expect, onTestFinished, test } from "vitest"
 import type { TackleOptions } from "../../src/engine/options.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
@@ -76,6 +77,22 @@ test.each([
   await using engine = await startEngine([], { skillFiles, permission })
   const { state } = await engine.tackle.callTool({ tool: "skill", input: JSON.stringify({ name }) })
   expect(state).toMatchObject({ status: "error", error: expect.stringMatching(message) })
+})
+
+test.each([
+  ["more than 50 files", 51, "file-", ", and more"],
+  ["50 files", 50, "file-", ""],
+  ["more than 1,000 entries", 1_001, "dir/", ", and more"],
+])("says whether the list of the files of a skill with %s is complete", async (_, count, kind, end) => {
+  const home = await temporaryProject({ "bake/SKILL.md": text("bake"), "bake/a.txt": "" })
+  onTestFinished(() => home.remove())
+  for (let index = kind === "dir/" ? 0 : 1; index < count; index += 1)
+    if (kind === "dir/") await mkdir(home.path("bake", `d${index}`))
+    else await writeFile(home.path("bake", `${kind}${index}`), "")
+  await using engine = await startEngine([], { skillFiles: [home.path("bake/SKILL.md")] })
+  const { state } = await engine.tackle.callTool({ tool: "skill", input: { name: "bake" } })
+  const files = /^Files: .*$/m.exec(state.status === "completed" ? state.output : "")?.[0]
+  expect(files).toMatch(end === "" ? /[^e]$/ : /, and more$/)
 })
 
 test("limits the list and reports how many skills are left out", () => {
