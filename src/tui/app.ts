@@ -40,6 +40,8 @@ export interface AppOptions {
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session: SessionApi | undefined
   defaults: SessionDefaults
+  /** Whether the engine runs on a server. Default: false. */
+  isRemote?: boolean
   /** Lines to show above an empty conversation. */
   welcome: readonly string[]
   /** Settings of the status line. */
@@ -141,6 +143,7 @@ export function createApp(options: AppOptions): App {
       get state() {
         return state
       },
+      isRemote: options.isRemote ?? false,
       themes: options.themes,
       setTheme,
       toggleFullscreen: () => options.onLeave("screen"),

@@ -180,10 +180,10 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       const text = status === "connected" ? counted(tools.length, "tool") : oneLine(problem ?? status, 200)
       return `${status === "connected" ? shell.theme.success("✓") : shell.theme.error("✗")} ${showInvisible(id)}  ${shell.theme.dim(text)}`
     })
-    shell.showPanel(
-      "MCP servers",
-      lines.join("\n") || "No MCP server is configured. Add one with tackle mcp add.",
-    )
+    const advice = shell.isRemote
+      ? "Add one with tackle mcp add on the machine of the Tackle server."
+      : "Add one with tackle mcp add."
+    shell.showPanel("MCP servers", lines.join("\n") || `No MCP server is configured. ${advice}`)
   }
 
   function showHelp(): void {

@@ -17,6 +17,8 @@ import { openThemes } from "./theme-file.ts"
 /** Options of {@link openTerminal}. */
 export interface TerminalOptions {
   api: TackleApi
+  /** Whether the engine runs on a server. Default: false. */
+  isRemote?: boolean
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session?: SessionApi
   /** Prompt to send when the interface starts. */
@@ -90,14 +92,14 @@ interface Left {
 
 /** Shows the interface until the user leaves or changes the screen mode. */
 async function showOnce(
-  { api, signal, env, terminal, notices, defaults = {}, welcome = [], status }: TerminalOptions,
+  { api, isRemote, signal, env, terminal, notices, defaults = {}, welcome = [], status }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
   { session, prompts = [], draft, drawn, fullscreen, notice = "" }: Shown,
 ): Promise<Left> {
   const screen = createScreen(terminal ?? new ProcessTerminal(), { fullscreen, drawn })
   const { promise: left, resolve: leave } = Promise.withResolvers<LeaveReason>()
   const app = createApp({
-    ...{ api, screen, env, session, defaults, welcome, status, draft, ...shared },
+    ...{ api, isRemote, screen, env, session, defaults, welcome, status, draft, ...shared },
     onLeave: leave,
   })
   if (notice !== "") app.notify(notice)

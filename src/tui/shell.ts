@@ -10,6 +10,8 @@ import type { Themes } from "./theme-file.ts"
 /** The parts of the interface that commands use. */
 export interface Shell {
   readonly api: TackleApi
+  /** Whether the engine runs on a server. */
+  readonly isRemote: boolean
   readonly tui: TUI
   readonly theme: Theme
   readonly keys: Keys

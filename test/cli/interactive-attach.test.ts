@@ -17,6 +17,8 @@ describe.skipIf(!hasTmux)("the interactive terminal with --attach (needs tmux)",
     const terminal = await openTerminal(machine)
     await terminal.tackle("--attach", String(url), "--model", "test/m")
     await terminal.sees("test/m · no sandbox · topic")
+    await terminal.type("/mcp")
+    await terminal.sees("Add one with tackle mcp add on the machine of the Tackle server.")
     await terminal.type("!mkfifo fifo")
     await terminal.sees("✓ $ mkfifo")
     await terminal.type("!echo begun; read line < fifo; echo never")

@@ -69,7 +69,7 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
     const session = isStored ? await storedSession(tackle, flags.session) : undefined
     const { directory, home } = workspace
     return await show(options, {
-      ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
+      ...{ api: tackle, isRemote: false, session, defaults: { agent: flags.agent, model } },
       welcome: [
         `Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`,
         ...(configured === undefined && model === offline ? withoutModel : []),
@@ -107,6 +107,8 @@ function show(
 /** The engine and the first session of the interface. */
 interface Opened {
   api: TackleApi
+  /** Whether the engine runs on a server. */
+  isRemote: boolean
   session: SessionApi | undefined
   defaults: { agent?: string; model?: string }
   welcome: readonly string[]
@@ -151,6 +153,7 @@ async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened>
   const isStored = flags.session !== undefined || flags.continue
   return {
     api: client,
+    isRemote: true,
     session: isStored ? await namedSession(client, flags.session) : undefined,
     defaults: { agent: flags.agent, model: flags.model },
     welcome: [`Tackle at ${url}, in ${directory}`],
