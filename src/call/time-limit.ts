@@ -1,5 +1,6 @@
 import { TimeoutError } from "../util/abort.ts"
 import { noteTimeLimit } from "../util/main-thread.ts"
+import { longestTimerMs } from "../util/time.ts"
 
 /** A signal with an optional time limit that can be paused. */
 export interface TimeLimit {
@@ -12,9 +13,6 @@ export interface TimeLimit {
   /** Stops the clock permanently. */
   end(): void
 }
-
-/** Maximum delay of a Node timer in milliseconds. Longer timers fire immediately. */
-const longestTimer = 2 ** 31 - 1
 
 /**
  * Creates a time limit of `ms` milliseconds. Without `ms`, the time is unlimited and `signal` is used unchanged.
@@ -35,7 +33,7 @@ export function createTimeLimit(
 
   function run(): void {
     since = performance.now()
-    timer = setTimeout(expire, Math.min(left, longestTimer))
+    timer = setTimeout(expire, Math.min(left, longestTimerMs))
     endNote = noteTimeLimit(left, expired)
   }
 

@@ -2,6 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import type { ModelRef } from "../schema/message.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord, own } from "../util/json.ts"
+import { longestTimerMs } from "../util/time.ts"
 import { guardAnswers } from "./answer-guard.ts"
 import { isStrictSchema } from "./answer-schema.ts"
 import { marksIntoTexts } from "./cache-marks.ts"
@@ -140,12 +141,9 @@ function timeLimit(ref: ModelRef, ms: number): AbortSignal {
         { kind: "timeout", retryable: true },
       ),
     )
-  setTimeout(expire, Math.min(ms, longestTimer)).unref()
+  setTimeout(expire, Math.min(ms, longestTimerMs)).unref()
   return controller.signal
 }
-
-/** Maximum delay of a Node timer in milliseconds. Longer timers fire immediately. */
-const longestTimer = 2 ** 31 - 1
 
 /** Wraps a model so that each call uses the options that `change` returns. */
 function changingCalls(

@@ -1,4 +1,5 @@
 import { TackleError } from "./errors.ts"
+import { longestTimerMs } from "./time.ts"
 
 /** Thrown when the user or the caller stops the work, or when the process ends. */
 export class AbortedError extends TackleError {
@@ -88,13 +89,10 @@ export async function within<T>(promise: Promise<T>, ms: number): Promise<T | un
  * user's reply to a permission request. Settles like `work`.
  */
 export async function keepAlive<T>(work: Promise<T>): Promise<T> {
-  const alive = setInterval(() => {}, longestIntervalMs)
+  const alive = setInterval(() => {}, longestTimerMs)
   try {
     return await work
   } finally {
     clearInterval(alive)
   }
 }
-
-/** Maximum delay of a timer in ms. Node fires a timer with a longer delay after 1 ms. */
-const longestIntervalMs = 2 ** 31 - 1

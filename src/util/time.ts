@@ -11,6 +11,9 @@ export function currentTime(): number {
   return Math.floor(offset + elapsed)
 }
 
+/** Maximum delay of a timer in milliseconds. Node fires a timer with a longer delay after 1 ms. */
+export const longestTimerMs = 2 ** 31 - 1
+
 const minuteMs = 60_000
 
 /** Formats a time, given in milliseconds since the epoch, in the local time zone: `2026-11-21 10:39`. */

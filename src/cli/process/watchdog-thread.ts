@@ -4,6 +4,7 @@ import { Session } from "node:inspector"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { parentPort, workerData } from "node:worker_threads"
+import { longestTimerMs } from "../../util/time.ts"
 import { endName, type ToWatchdog } from "./watchdog.ts"
 
 /** Exit codes of a process that was blocked when a signal arrived or a time limit expired. */
@@ -14,9 +15,6 @@ const answerMs = { signal: 1_000, secondSignal: 300, limit: 2_000 } as const
 
 /** Time in ms after which a process that cannot run JavaScript, for example during a synchronous command, is killed. */
 const killMs = 2_000
-
-/** Maximum delay of a timer in ms. Node fires longer timers immediately. */
-const longestTimerMs = 2 ** 31 - 1
 
 const limits = new Map<number, NodeJS.Timeout>()
 let pings = 0

@@ -19,6 +19,7 @@ import { abortedError } from "../../util/abort.ts"
 import { findProgram, type ProgramLocations, programDirectories } from "../../util/find-program.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import type { RecordTree } from "../../util/process.ts"
+import { longestTimerMs } from "../../util/time.ts"
 import type { McpServer, RemoteServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
 import { createAuthorizer } from "./oauth/provider.ts"
@@ -86,9 +87,6 @@ export interface McpConnection {
 
 /** Default start timeout in milliseconds. This is long enough for `npx` to download a large package. */
 const defaultStartMs = 30_000
-
-/** Maximum delay of a timer in milliseconds. Node fires a timer with a longer delay after 1 ms. */
-const longestTimer = 2 ** 31 - 1
 
 /**
  * Connects to the server, and starts the server if it is a local program. Throws `McpServerError` if the server does
@@ -261,13 +259,13 @@ function describeIssue({
 
 /** Calls the tool. Each progress report restarts the idle timeout. */
 function callTool(client: Client, call: McpCall, { restart, signal }: IdleTimeout): Promise<CallToolResult> {
-  if (call.asTask) return callAsTask(client, call, { restart, signal, timeout: longestTimer })
+  if (call.asTask) return callAsTask(client, call, { restart, signal, timeout: longestTimerMs })
   const { name, args, onProgress } = call
   function onprogress(progress: Progress): void {
     restart()
     onProgress(progress)
   }
-  return client.callTool({ name, arguments: args }, { signal, onprogress, timeout: longestTimer })
+  return client.callTool({ name, arguments: args }, { signal, onprogress, timeout: longestTimerMs })
 }
 
 /** Returns the transports to try, in order. Throws `McpServerError` if the program does not exist. */
