@@ -78,7 +78,10 @@ function guardDepth<T>(position: Position, parse: () => T): T {
 }
 
 function tooDeep(position: Position, cause?: unknown): ConfigError {
-  return new ConfigError([{ position, text: "the file is nested too deeply." }], cause)
+  return new ConfigError(
+    [{ position, text: `the file is nested too deeply: at most ${maxDepth} levels are supported.` }],
+    cause,
+  )
 }
 
 /** Descriptions of what was expected, by the parser's error name. */

@@ -111,21 +111,21 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns what to do about an error that the state of the system causes, such as a full disk. Returns undefined for
- * other errors.
+ * Returns what to do about an error that the state of the system causes, such as a full disk. The text does not repeat
+ * the cause. Returns undefined for other errors.
  */
 export function systemAdvice(error: unknown): string | undefined {
   return advice[systemCode(error) ?? ""]
 }
 
 const advice: Readonly<Record<string, string>> = {
-  ENOSPC: "The disk is full. Free some space, then try again.",
-  EDQUOT: "The disk quota is used up. Delete files that are not needed, then try again.",
-  EMFILE: "Tackle has too many open files. Raise the limit with `ulimit -n`, then try again.",
-  ENFILE: "The system has too many open files. Close other programs, then try again.",
-  ENOMEM: "The system has no free memory. Close other programs, then try again.",
-  EROFS: "The file system is read-only. Use a directory on another file system.",
-  EIO: "A disk or another device failed. Check the device.",
+  ENOSPC: "Free some disk space, then try again.",
+  EDQUOT: "Delete files that are not needed, then try again.",
+  EMFILE: "Raise the limit of open files with `ulimit -n`, then try again.",
+  ENFILE: "Close other programs, then try again.",
+  ENOMEM: "Close other programs, then try again.",
+  EROFS: "Use a directory on another file system.",
+  EIO: "Check the disk or device.",
 }
 
 function safeJson(value: unknown): string {

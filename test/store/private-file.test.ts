@@ -45,8 +45,8 @@ test("releases the lock and keeps the file after an error", async () => {
 })
 
 test.each([
-  ["ENOSPC", "The disk is full."],
-  ["EDQUOT", "The disk quota is used up."],
+  ["ENOSPC", "Free some disk space, then try again."],
+  ["EDQUOT", "Delete files that are not needed, then try again."],
   ["EACCES", "Check the permissions of its directory."],
 ])("after %s, the error says: %s", async (code, advice) => {
   const path = join(await directory(), "file.json")
