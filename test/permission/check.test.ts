@@ -360,9 +360,12 @@ describe("commands in a sandbox", () => {
     ["git -c fetch.prune=true --no-pager fetch", {}, "ask"],
     ["git -C . gc", {}, "allow"],
     ["curl https://example.com", { network: "allow" }, "allow"],
-    ["x".repeat(300_000), {}, "ask"],
-  ])("%.60s with %j: %s", async (text, rules, expected) => {
+  ])("%s with %j: %s", async (text, rules, expected) => {
     expect(await judge(text, rules)).toBe(expected)
+  })
+
+  test("ask if they are too long to check", async () => {
+    expect(await judge("x".repeat(300_000), {})).toBe("ask")
   })
 
   test("ask as usual without a working sandbox, without the setting, and for other tools", async () => {

@@ -31,6 +31,19 @@ const writeFile: Reply[] = [
   { text: "The file is **written**." },
 ]
 
+/** Lets the model write a note, changes the note, and asks for the undo of the turn. Returns the page. */
+async function undoChangedNote(script: Reply[]) {
+  const { server, project } = await startPageServer(script, { engine: { permission: { edit: "allow" } } })
+  const { page } = await openLoggedIn(server.url)
+  await startSession(page, "Write a note")
+  await page.getByText("The file is written.").waitFor()
+  await project.write("notes.txt", "changed\n")
+  await page.getByRole("button", { name: "Session menu" }).click()
+  await page.getByRole("menuitem", { name: "Undo" }).click()
+  await page.getByRole("button", { name: "Undo", exact: true }).click()
+  return page
+}
+
 describe.skipIf(hasNoBrowser)("the page in a browser", () => {
   test("finishes a task after the user allows a change", async () => {
     const { server, project } = await startPageServer(writeFile)
@@ -243,16 +256,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     const script = writeFile.map((reply) =>
       reply.calls ? { ...reply, calls: [...reply.calls, other] } : reply,
     )
-    const { server, project } = await startPageServer(script, {
-      engine: { permission: { edit: "allow" } },
-    })
-    const { page } = await openLoggedIn(server.url)
-    await startSession(page, "Write a note")
-    await page.getByText("The file is written.").waitFor()
-    await project.write("notes.txt", "changed\n")
-    await page.getByRole("button", { name: "Session menu" }).click()
-    await page.getByRole("menuitem", { name: "Undo" }).click()
-    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    const page = await undoChangedNote(script)
     const dialog = page.getByRole("dialog")
     const text = await dialog.getByRole("alert").textContent()
     expect(text).toMatch(
@@ -268,16 +272,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
   })
 
   test("does not offer to restore other files if every file prevents the undo", async () => {
-    const { server, project } = await startPageServer(writeFile, {
-      engine: { permission: { edit: "allow" } },
-    })
-    const { page } = await openLoggedIn(server.url)
-    await startSession(page, "Write a note")
-    await page.getByText("The file is written.").waitFor()
-    await project.write("notes.txt", "changed\n")
-    await page.getByRole("button", { name: "Session menu" }).click()
-    await page.getByRole("menuitem", { name: "Undo" }).click()
-    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    const page = await undoChangedNote(writeFile)
     await page.getByRole("dialog").getByRole("alert").waitFor()
     expect(await page.getByRole("button", { name: "Undo", exact: true }).count()).toBe(1)
   })
