@@ -13,7 +13,7 @@ const sessions = signal<readonly RemoteSession[] | undefined>(undefined)
 /** Words of the search. Empty if there is no search. */
 export const search = signal("")
 
-/** Results of the last search that has finished. Undefined if there is no search. */
+/** Results of the last finished search. Undefined if there is no search. */
 const found = signal<readonly RemoteSession[] | undefined>(undefined)
 
 /** True if the server has more sessions than are loaded. */

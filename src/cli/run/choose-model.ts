@@ -17,7 +17,7 @@ export const offline = "tackle/offline"
 /**
  * Chooses the model of a run if none is configured. In a terminal, offers each local model server until the user
  * accepts or refuses it. Saves an accepted model in the user's config unless the file already exists. Returns the
- * built-in model if the user accepts no model, or if there is no terminal. Never uses a local server without asking,
+ * built-in model if the user declines every server, or if there is no terminal. Never uses a local server without asking,
  * because any local program could listen on its port.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
