@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
-import { withLease } from "../../src/session/lease.ts"
+import { waitForLease, withLease } from "../../src/session/lease.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
+import type { Store } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { aSession } from "../suites/records.ts"
@@ -99,4 +100,37 @@ test.each([
   )
   await expect(work).rejects.toThrow("the work failed")
   expect(await store.holder("ses_1")).toEqual(closes ? undefined : holder)
+})
+
+test.each([
+  ["checks a session that another engine uses once per second", false, 1_000],
+  ["checks a session whose changes are reported only every ten seconds, and after each write", true, 10_000],
+])("%s", async (_, seesWrites, everyMs) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+  onTestFinished(() => void vi.useRealTimers())
+  let reportWrite = () => {}
+  const store: Store = {
+    ...createMemoryStore(),
+    // Reports the writes of other engines.
+    watch(listener) {
+      reportWrite = () => listener(new Set(["ses_1"]))
+      return () => {}
+    },
+  }
+  const ending = new AbortController()
+  let checks = 0
+  const isTrue = async () => {
+    checks += 1
+    return false
+  }
+  const waiting = waitForLease({ store, sessionID: "ses_1", seesWrites }, isTrue, ending.signal)
+  await vi.advanceTimersByTimeAsync(everyMs - 1)
+  expect(checks).toBe(1)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(checks).toBe(2)
+  reportWrite()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(checks).toBe(seesWrites ? 3 : 2)
+  ending.abort()
+  await expect(waiting).rejects.toThrow()
 })
