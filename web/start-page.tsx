@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { emptyDraft, PromptForm } from "./composer.tsx"
 import { clientOf, readRoots } from "./connection.ts"
 import { openSession } from "./current-session.ts"
@@ -10,6 +10,7 @@ import { knownDirectories } from "./session-list-data.ts"
 /** The page that is shown without an open session. The user starts a new session there. */
 export function StartPage() {
   const [roots, setRoots] = useState<string[]>([])
+  const reading = useRef<Promise<string[]>>(undefined)
   const [chosen, setChosen] = useState<string>()
   const [choice, setChoice] = useState<{ agent?: string; model?: string }>({})
   const [draft, setDraft] = useState(emptyDraft)
@@ -18,13 +19,16 @@ export function StartPage() {
   const suggestions = [...new Set([...knownDirectories.value, ...roots])]
 
   useEffect(() => {
-    void attempt(async () => setRoots(await readRoots()))
+    reading.current = readRoots()
+    void attempt(async () => setRoots((await reading.current) ?? []))
   }, [])
 
   async function start() {
     setBusy(true)
     const session = await attempt(async () => {
-      const created = await clientOf(directory).sessions.create(choice)
+      // A quick user sends before the directories are known.
+      const [root = ""] = (directory === "" && (await reading.current)) || []
+      const created = await clientOf(directory || root).sessions.create(choice)
       await created.send(draft.text.trim(), { files: draft.files })
       return created
     })
@@ -43,7 +47,7 @@ export function StartPage() {
           placeholder="Describe a task…"
           directory={directory}
           draft={draft}
-          canSend={!isBusy && directory !== ""}
+          canSend={!isBusy && chosen !== ""}
           onChange={setDraft}
           onSend={start}
         >

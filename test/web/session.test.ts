@@ -45,6 +45,21 @@ async function undoChangedNote(script: Reply[]) {
 }
 
 describe.skipIf(hasNoBrowser)("the page in a browser", () => {
+  test("starts a session even if the user sends before the directories are known", async () => {
+    const { server } = await startPageServer([{ text: "Here I am." }])
+    const { page, context } = await openWindow()
+    const sent = Promise.withResolvers<void>()
+    await context.route("**/root", async (route) => {
+      await sent.promise
+      await route.continue()
+    })
+    await page.goto(await loginAddress(server.url))
+    await page.getByRole("textbox", { name: "Message" }).fill("Are you there?")
+    await page.keyboard.press("Enter")
+    sent.resolve()
+    await page.getByText("Here I am.").waitFor()
+  })
+
   test("finishes a task after the user allows a change", async () => {
     const { server, project } = await startPageServer(writeFile)
     const { page, problems } = await openLoggedIn(server.url)
