@@ -1,5 +1,4 @@
 import * as z from "zod"
-import { currentTime } from "../util/time.ts"
 import { ModelRef } from "./message.ts"
 
 /**
@@ -82,12 +81,4 @@ export type SessionMatch = z.infer<typeof SessionMatch>
 /** A session in a list. `match` is set if the list is the result of a search. */
 export interface ListedSession extends Session {
   match?: SessionMatch
-}
-
-/**
- * Returns the `time` field for a session that is being changed. Each update time is later than the previous one, even
- * if the clock was set back. Update times order the sessions and reveal changes by other engines.
- */
-export function updateTime({ time }: Session): Session["time"] {
-  return { ...time, updated: Math.max(currentTime(), time.updated + 1) }
 }

@@ -5,6 +5,7 @@ import type { Session } from "../schema/session.ts"
 import type { Lease } from "../store/store.ts"
 import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
 import { continueIdsAfter } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 import { givenBack } from "./command.ts"
 import { restoreLedger, settleInterrupted } from "./crash-recovery.ts"
 import { dropSummed, historyPages, neededPages, type PageReader } from "./history.ts"
@@ -163,4 +164,12 @@ function givenIn(part: MessageWithParts["parts"][number]): string[] {
   if (part.type !== "tool" || part.state.status !== "completed" || part.state.pruned !== undefined) return []
   const { instructions } = part.state.metadata
   return Array.isArray(instructions) ? instructions.filter((path) => typeof path === "string") : []
+}
+
+/**
+ * Returns the `time` field for a session that is being changed. Each update time is later than the previous one, even
+ * if the clock was set back. Update times order the sessions and reveal changes by other engines.
+ */
+export function updateTime({ time }: Session): Session["time"] {
+  return { ...time, updated: Math.max(currentTime(), time.updated + 1) }
 }

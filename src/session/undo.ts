@@ -1,9 +1,9 @@
 import { type Direction, putBack, type UndoChoice } from "../files/put-back.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
-import { type Session, updateTime } from "../schema/session.ts"
+import type { Session } from "../schema/session.ts"
 import { UsageError } from "../util/errors.ts"
-import type { Conversation } from "./conversation.ts"
+import { type Conversation, updateTime } from "./conversation.ts"
 import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
 

@@ -16,7 +16,7 @@ import { runAndDeliver } from "../run/deliver.ts"
 import { type Foreground, type ForegroundFlags, inForeground } from "../run/foreground.ts"
 import type { StartedRecording } from "../run/recording.ts"
 import type { RemoteFlags } from "../run/remote.ts"
-import { type RunTask, readPrompt, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
+import { type RunTask, readPrompt, readTask, type TaskFlags } from "../run/task.ts"
 import { openWorkspace } from "../workspace/workspace.ts"
 import {
   amount,
@@ -104,7 +104,7 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
     flags.replay === undefined
       ? undefined
       : (await import("../run/recording.ts")).openReplay(flags.replay, workspace)
-  const task = replay ? recordedTask(replay.run) : await readTask(message, flags, workspace)
+  const task = replay ? replay.task : await readTask(message, flags, workspace)
   const recording =
     flags.record === undefined
       ? undefined

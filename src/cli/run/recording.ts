@@ -100,8 +100,7 @@ export function startRecording(file: string, workspace: Workspace): StartedRecor
 
 /** A replay of a recorded run, for `--replay`. */
 export interface StartedReplay {
-  /** The recorded task. */
-  run: RunLine
+  task: RunTask
   options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
   /** Reports the result. Returns true if the run matched the recording. */
   end(): boolean
@@ -117,7 +116,7 @@ export function openReplay(file: string, workspace: Workspace): StartedReplay {
   checkPackages(run.providers, workspace.config.config.provider ?? {})
   const replay = startReplay(recording)
   return {
-    run,
+    task: taskOf(run),
     options: {
       aroundFetch: () => replay.fetch,
       recorded: replay.result,
@@ -133,6 +132,22 @@ export function openReplay(file: string, workspace: Workspace): StartedReplay {
       else warn(`the replay differs from the recording. ${difference}`)
       return difference === undefined
     },
+  }
+}
+
+function taskOf({ files, ...run }: RunLine): RunTask {
+  const { prompt, model, named, agent, allow, deny, limits, outputSchema, command } = run
+  return {
+    prompt,
+    model,
+    named,
+    allow,
+    deny,
+    limits,
+    files: files.map(fromRecorded),
+    agent,
+    outputSchema,
+    command,
   }
 }
 

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
 import type { RunLine } from "../../model/recording/format.ts"
-import { fromRecorded } from "../../model/recording/format.ts"
 import type { PromptFile } from "../../schema/input.ts"
 import type { PromptOptions } from "../../session/handle.ts"
 import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
@@ -45,7 +44,7 @@ export async function readTask(
   flags: TaskFlags,
   workspace: Workspace,
 ): Promise<RunTask> {
-  const { agent, outputSchema, allow = [], deny = [], sandboxed } = flags
+  const { agent, outputSchema, allow = [], deny = [], sandboxed, maxSteps, maxTokens, maxCost } = flags
   return {
     prompt: await readPrompt(message, 'tackle run "list the files"'),
     outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema),
@@ -54,38 +53,8 @@ export async function readTask(
     allow,
     deny,
     sandboxed,
-    limits: limitsOf(flags),
+    limits: { maxSteps, maxTokens, maxCost },
     agent,
-  }
-}
-
-/** Returns the task from a recording. */
-export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
-  const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
-  return {
-    prompt,
-    model,
-    named,
-    allow,
-    deny,
-    limits: limitsOf(limits),
-    files: files.map(fromRecorded),
-    agent,
-    outputSchema,
-    command,
-  }
-}
-
-/** Returns the limits from flags or from a recording. */
-function limitsOf({
-  maxSteps,
-  maxTokens,
-  maxCost,
-}: { [name in keyof RunTask["limits"]]: number | undefined }): RunTask["limits"] {
-  return {
-    maxSteps,
-    maxTokens,
-    maxCost,
   }
 }
 
