@@ -14,6 +14,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from "node:fs"
 import { createRequire } from "node:module"
 import { basename, dirname, join, relative, resolve } from "node:path"
@@ -38,6 +39,10 @@ try {
 }
 async function buildCommand(directory: string): Promise<void> {
   await bundleCommand({ source, directory, version: version() })
+  writeFileSync(
+    join(directory, "help.txt"),
+    execFileSync(process.execPath, [join(directory, "main.cjs"), "--help"]),
+  )
   copyTexts(directory, (file) => basename(file))
   for (const grammar of ["tree-sitter-bash/tree-sitter-bash.wasm", "web-tree-sitter/web-tree-sitter.wasm"]) {
     copyFileSync(require.resolve(grammar), join(directory, basename(grammar)))

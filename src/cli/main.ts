@@ -1,10 +1,33 @@
-/** Entry point of the command. `tackle --version` does not load the rest of the program. */
-const args = process.argv.slice(2)
+import { existsSync, readFileSync, writeSync } from "node:fs"
+import { join } from "node:path"
 
-if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
-  process.stdout.write(`${process.env.TACKLE_VERSION ?? "development"}\n`)
-} else {
-  // The promise is not awaited: `runProgram` never rejects, and if its module fails to load, Node reports the error and
-  // exits.
-  void import("./program.ts").then(({ runProgram }) => runProgram(args))
+/** Entry point of the command. `tackle --version` and `tackle --help` do not load the rest of the program. */
+const args = process.argv.slice(2)
+const only = args.length === 1 ? args[0] : undefined
+/** The help text. The build creates this file. */
+const helpFile = join(import.meta.dirname, "help.txt")
+
+if (only === "--version" || only === "-V") print(`${process.env.TACKLE_VERSION ?? "development"}\n`)
+else if ((only === "--help" || only === "-h") && existsSync(helpFile)) print(readFileSync(helpFile, "utf8"))
+// The promise is not awaited: `runProgram` never rejects, and if a module fails to load, Node reports the error and exits.
+else void loadProgram().then(({ runProgram }) => runProgram(args))
+
+/** Writes directly, because creating the stdout stream takes longer than the rest of the command. */
+function print(text: string): void {
+  try {
+    writeSync(1, text)
+  } catch (error) {
+    // A reader that ends early, as in `tackle --help | true`, is not an error.
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return
+    console.error(
+      `tackle: cannot write to standard output: ${error instanceof Error ? error.message : error}.`,
+    )
+    process.exitCode = 1
+  }
+}
+
+async function loadProgram() {
+  const { useCodeCache } = await import("./process/code-cache.ts")
+  useCodeCache()
+  return import("./program.ts")
 }
