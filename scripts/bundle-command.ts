@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { type Plugin, rolldown } from "rolldown"
+import { parseAst } from "rolldown/parseAst"
 
 export interface CommandBundle {
   /** Directory of the sources. */
@@ -35,7 +36,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       // For the provider packages. See model/http-fetch.ts for the reason.
       inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, asciiOnly],
+    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, nativeImports, asciiOnly],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   const { output } = await bundle.write({
@@ -123,6 +124,31 @@ const lateEmojiPattern: Plugin = {
     if (changed === code) throw new Error("pi-tui no longer contains the emoji pattern. Remove this plugin.")
     return changed
   },
+}
+
+/**
+ * Moves `import()` to a file of its own, which Node loads itself. In the files that `code-cache.ts` loads, `import()`
+ * would fail.
+ */
+const nativeImports: Plugin = {
+  name: "native-imports",
+  generateBundle(_options, bundle) {
+    const fileName = "import.cjs"
+    this.emitFile({ type: "asset", fileName, source: "module.exports = (name) => import(name)\n" })
+    for (const file of Object.values(bundle)) {
+      if (file.type !== "chunk") continue
+      for (const start of importsIn(parseAst(file.code)).toSorted((a, b) => b - a))
+        file.code = `${file.code.slice(0, start)}require("./${fileName}")${file.code.slice(start + "import".length)}`
+    }
+  },
+}
+
+/** Returns the offsets of all `import()` expressions in a syntax tree. */
+function importsIn(node: unknown): number[] {
+  if (typeof node !== "object" || node === null) return []
+  const inner = Object.values(node).flatMap(importsIn)
+  if (!("type" in node) || node.type !== "ImportExpression" || !("start" in node)) return inner
+  return [Number(node.start), ...inner]
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs"
 import Module, { createRequire, getCompileCacheDir } from "node:module"
 import { basename, dirname, join } from "node:path"
-import { constants, Script } from "node:vm"
+import { Script } from "node:vm"
 import { crc32 } from "node:zlib"
 
 /**
@@ -18,7 +18,7 @@ export function useCodeCache(): void {
   const loadOther = extensions[".js"]
 
   extensions[".cjs"] = (module, filename) => {
-    if (dirname(filename) !== bundle) return loadOther(module, filename)
+    if (dirname(filename) !== bundle || basename(filename) === importFile) return loadOther(module, filename)
     // The name contains a hash of the content.
     const file = join(directory, `${basename(filename)}.code`)
     const { code, runs } = readCode(file)
@@ -26,7 +26,6 @@ export function useCodeCache(): void {
       filename,
       columnOffset: -wrapperLength,
       cachedData: code,
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     })
     if (runs < maxRuns || script.cachedDataRejected) loaded.push({ script, file, runs })
     const run: unknown = script.runInThisContext()
@@ -37,6 +36,9 @@ export function useCodeCache(): void {
     for (const { script, file, runs } of loaded) storeCode(script, file, runs + 1)
   })
 }
+
+/** The only file of the bundle with `import()`, which fails in a script of `vm`: see `scripts/bundle-command.ts`. */
+const importFile = "import.cjs"
 
 /** Number of runs that add their functions to the stored code of a file. Storing takes about 20 ms. */
 const maxRuns = 4
