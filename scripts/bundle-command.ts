@@ -45,7 +45,8 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     format: "cjs",
     strict: true,
     entryFileNames: "[name].cjs",
-    chunkFileNames: "[name]-[hash].cjs",
+    // The code cache loads files with this extension: see `cli/process/code-cache.ts`.
+    chunkFileNames: "[name]-[hash].chunk.cjs",
     codeSplitting: { groups },
     // Keeps names readable in stack traces.
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
@@ -62,7 +63,7 @@ const quickGroups: Readonly<Record<string, readonly string[]>> = { help: [], ter
 function checkImports({ name, imports }: { name: string; imports: readonly string[] }): void {
   const allowed = quickGroups[name]?.concat("rolldown-runtime")
   const other = imports.find(
-    (file) => file.endsWith(".cjs") && !allowed?.some((each) => file.startsWith(`${each}-`)),
+    (file) => file.endsWith(".chunk.cjs") && !allowed?.some((each) => file.startsWith(`${each}-`)),
   )
   if (!allowed || other === undefined) return
   throw new Error(

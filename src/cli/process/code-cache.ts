@@ -12,13 +12,10 @@ import { crc32 } from "node:zlib"
 export function useCodeCache(): void {
   const directory = getCompileCacheDir()
   if (directory === undefined) return
-  const bundle = dirname(import.meta.filename)
   const loaded: { script: Script; file: string; runs: number }[] = []
-  const { extensions } = createRequire(import.meta.filename)
-  const loadOther = extensions[".js"]
-
-  extensions[".cjs"] = (module, filename) => {
-    if (dirname(filename) !== bundle || basename(filename) === importFile) return loadOther(module, filename)
+  // All files of the bundle except the entry points have this extension. With a function for `.cjs`, Node would not find
+  // the named exports of some packages.
+  createRequire(import.meta.filename).extensions[".chunk.cjs"] = (module, filename) => {
     // The name contains a hash of the content.
     const file = join(directory, `${basename(filename)}.code`)
     const { code, runs } = readCode(file)
@@ -30,15 +27,12 @@ export function useCodeCache(): void {
     if (runs < maxRuns || script.cachedDataRejected) loaded.push({ script, file, runs })
     const run: unknown = script.runInThisContext()
     if (typeof run !== "function") throw new TypeError(`${filename} is not a module.`)
-    run(module.exports, createRequire(filename), module, filename, bundle)
+    run(module.exports, createRequire(filename), module, filename, dirname(filename))
   }
   process.once("exit", () => {
     for (const { script, file, runs } of loaded) storeCode(script, file, runs + 1)
   })
 }
-
-/** The only file of the bundle with `import()`, which fails in a script of `vm`: see `scripts/bundle-command.ts`. */
-const importFile = "import.cjs"
 
 /** Number of runs that add their functions to the stored code of a file. Storing takes about 20 ms. */
 const maxRuns = 4
