@@ -62,7 +62,8 @@ function Modal({ label, children }: { label: string; children: ComponentChildren
     }
   }, [])
   return (
-    <dialog ref={element} aria-label={label} onClose={close}>
+    // The close event arrives later than Escape, and possibly later than the next key.
+    <dialog ref={element} aria-label={label} onCancel={close} onClose={close}>
       <h2>{label}</h2>
       {children}
     </dialog>
