@@ -11,7 +11,7 @@ import { abortReason, ClientError } from "./errors.ts"
 import { followAll, streamItems } from "./event-stream.ts"
 import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
 
-/** Options of {@link createClient}. */
+/** Options for {@link createClient}. */
 export interface ClientOptions {
   /** URL of the server, such as `http://127.0.0.1:8486`. */
   url: string

@@ -1,6 +1,6 @@
 import { abortReason, ClientError } from "./errors.ts"
 
-/** Options of {@link createConnection}. */
+/** Options for {@link createConnection}. */
 export interface ConnectionOptions {
   /** Base URL of the server, such as `http://127.0.0.1:8486`. */
   url: string

@@ -4,7 +4,7 @@ import type { SessionEvent, StreamReset } from "../session/session-events.ts"
 import { type Connection, canRetry, pause, retryDelay } from "./connection.ts"
 import { ClientError } from "./errors.ts"
 
-/** Options of {@link fetchSessionEvents}. */
+/** Options for {@link fetchSessionEvents}. */
 export interface FollowOptions {
   connection: Connection
   /** Time in milliseconds without data after which a connection counts as lost. */

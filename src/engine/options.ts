@@ -36,7 +36,7 @@ import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./housekeeping.ts"
 
 /**
- * Options of an engine. Only `directory` is required. The engine reads no config files: pass everything explicitly.
+ * Options for an engine. Only `directory` is required. The engine reads no config files: pass everything explicitly.
  */
 export interface TackleOptions extends AgentOptions {
   /** Directory in which the agent works. */

@@ -11,7 +11,7 @@ import { dataPaths, defaultDataDirectory } from "./data-directory.ts"
 import { defaultRetentionLimits } from "./housekeeping.ts"
 import { openContents } from "./open-storage.ts"
 
-/** Options of {@link createWorkspaceOpener}. */
+/** Options for {@link createWorkspaceOpener}. */
 export interface WorkspaceOpenerOptions {
   store: Store
   /** Contents of changed files, as for `createTackle`. */

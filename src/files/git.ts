@@ -2,7 +2,7 @@ import { type ExecFileOptions, execFile } from "node:child_process"
 import { hardenedGitEnvironment } from "../permission/shell/git-repository.ts"
 import { errorMessage } from "../util/errors.ts"
 
-/** Options of {@link runGit}. */
+/** Options for {@link runGit}. */
 export interface GitOptions {
   cwd: string
   environment: Readonly<Record<string, string | undefined>>

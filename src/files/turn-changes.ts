@@ -40,7 +40,7 @@ export interface TurnRecord {
   unseen: string[]
 }
 
-/** Options of {@link createTurnChanges}. */
+/** Options for {@link createTurnChanges}. */
 export interface TurnChangesOptions {
   contents: ContentStore
   /** Directory to watch, with all links resolved. */

@@ -30,7 +30,7 @@ export interface FormatterService {
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
-/** Options of {@link createFormatterService}. */
+/** Options for {@link createFormatterService}. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute path with links resolved. */

@@ -15,7 +15,7 @@ import { createReply, type Reply } from "./reply.ts"
 import { responsesApi } from "./responses-api.ts"
 import { createUpstream } from "./upstream.ts"
 
-/** Options of the gateway. */
+/** Options for the gateway. */
 export interface GatewayOptions {
   /** Base URL of a Chat Completions API, including `/v1`. */
   upstream: string

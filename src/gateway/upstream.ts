@@ -5,7 +5,7 @@ import { TimeoutError } from "../util/abort.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { sentKeys } from "./guard.ts"
 
-/** Options of the upstream. */
+/** Options for the upstream. */
 interface UpstreamOptions {
   /** Base URL, including `/v1` and without a trailing slash. */
   baseURL: string

@@ -21,7 +21,7 @@ const ServerConfig = z.lazy(() =>
     initialization: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe("Options of the server, sent when the server starts and when it requests its settings"),
+      .describe("Options for the server, sent when the server starts and when it requests its settings"),
     disabled: z.boolean().optional().describe("Set to true to disable the server"),
   }),
 )

@@ -49,7 +49,7 @@ export interface Again {
   since?: number
 }
 
-/** Options of {@link Dispatcher.work}. */
+/** Options for {@link Dispatcher.work}. */
 export interface WorkOptions {
   /** Maximum number of jobs that run at once. */
   concurrency: number

@@ -11,7 +11,7 @@ import { within } from "../util/abort.ts"
 import { systemCode } from "../util/errors.ts"
 import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispatcher.ts"
 
-/** Options of {@link openPgBossDispatcher}. */
+/** Options for {@link openPgBossDispatcher}. */
 interface PgBossOptions {
   /** Name of the schema with the tables of pg-boss. A missing schema is created. Default: `tackle_jobs`. */
   schema?: string

@@ -9,7 +9,7 @@ import { canOpenWorkspace } from "../session/workspace.ts"
 import { type Reserved, type Store, StoreError, type TransactionQuery } from "../store/store.ts"
 import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
-/** Options of {@link startWorker}. */
+/** Options for {@link startWorker}. */
 export interface WorkerOptions {
   /** Store of all sessions, which the caller closes. All engines must use this store. */
   store: Store

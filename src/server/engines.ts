@@ -6,7 +6,7 @@ import { isInside } from "../util/paths.ts"
 import { counted } from "../util/words.ts"
 import { ServerError } from "./errors.ts"
 
-/** Options of {@link createEngines}. */
+/** Options for {@link createEngines}. */
 export interface EnginesOptions {
   /** Directories with the projects that the server may open. All symbolic links are resolved. */
   roots: readonly string[]

@@ -49,7 +49,7 @@ export interface Protocol<T> {
   failed(message: string, state: { seq: number }): T[]
 }
 
-/** Options of {@link createEventMapper}. */
+/** Options for {@link createEventMapper}. */
 export interface MapperOptions {
   /** Number of the last event that the client knows. */
   after: number

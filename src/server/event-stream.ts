@@ -3,7 +3,7 @@ import { within } from "../util/abort.ts"
 import { createChannel } from "../util/channel.ts"
 import type { ServerContext } from "./context.ts"
 
-/** Options of {@link eventStream}. */
+/** Options for {@link eventStream}. */
 export interface EventStreamResponse {
   /** Time in milliseconds without data after which a comment is sent, to keep the connection alive. */
   heartbeatMs: number

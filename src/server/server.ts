@@ -14,7 +14,7 @@ import { type ServerContext, statusOf } from "./context.ts"
 import { createEngines, type Engines, stopping, tooMany } from "./engines.ts"
 import { createAuthenticator, type TokenLine } from "./tokens.ts"
 
-/** Options of the server. */
+/** Options for the server. */
 export interface ServerOptions {
   version: string
   /** Store of all sessions. All engines must use this store. The caller closes it after the server has closed. */

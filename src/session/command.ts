@@ -210,7 +210,7 @@ export function givenBack(session: Session): Session {
   return { ...rest, agent, model: kept }
 }
 
-/** Options of {@link expandCommand}. */
+/** Options for {@link expandCommand}. */
 export interface CommandOptions {
   /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>

@@ -196,7 +196,7 @@ const requestCharacters = 8_000
  */
 const maxSeenFiles = 1_000
 
-/** Options of a compaction. */
+/** Options for a compaction. */
 export interface CompactionOptions {
   agent: Agent
   model: Model

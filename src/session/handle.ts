@@ -39,7 +39,7 @@ export class EngineClosedError extends TackleError {
   }
 }
 
-/** Options of a prompt, such as attachments and limits. */
+/** Options for a prompt, such as attachments and limits. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
   /** Interrupts the run when the signal aborts. All parts are completed before the run ends. */
@@ -228,7 +228,7 @@ export interface SessionHandle {
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
-/** Options of {@link LocalSession.work}. */
+/** Options for {@link LocalSession.work}. */
 export interface WorkOptions {
   /** True if the process that ran the session may have ended before the run was complete. */
   continues: boolean

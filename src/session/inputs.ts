@@ -14,7 +14,7 @@ import { currentTime } from "../util/time.ts"
 import type { CommandCall } from "./command.ts"
 import { eventOf } from "./session-events.ts"
 
-/** Options of `SessionHandle.send`. */
+/** Options for `SessionHandle.send`. */
 export interface SendOptions {
   /**
    * Id of the input: 1 to 200 letters, digits, `_`, `-`, `.` or `:`. Sending the same input again with the same id has

@@ -22,7 +22,7 @@ export interface StreamReset {
 /** An item of the event stream of a session. */
 export type SessionEvent = TackleEvent | StreamReset
 
-/** Options of an event stream. */
+/** Options for an event stream. */
 export interface EventStreamOptions {
   /** Sequence number of the last event that the reader knows. Default: the number of the session's last change. */
   after?: number

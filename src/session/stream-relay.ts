@@ -19,7 +19,7 @@ export interface StreamRelay {
   close(): void
 }
 
-/** Options of {@link createStreamRelay}. */
+/** Options for {@link createStreamRelay}. */
 interface RelayOptions {
   mail: Mail
   /** Address at which this engine receives events. See {@link openLinkReceiver}. */

@@ -86,7 +86,7 @@ export function shareableRemote(remote: string): string | undefined {
   return url.hostname.startsWith("-") || /^%2d/i.test(url.hostname) ? undefined : url.href
 }
 
-/** Options of {@link openWorkspace}. */
+/** Options for {@link openWorkspace}. */
 export interface OpenWorkspaceOptions {
   store: Store
   /** The shared contents of changed files. */

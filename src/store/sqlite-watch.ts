@@ -9,7 +9,7 @@ export interface SqliteWatch {
   end(): void
 }
 
-/** Options of {@link createSqliteWatch}, in milliseconds. */
+/** Options for {@link createSqliteWatch}, in milliseconds. */
 export interface SqliteWatchOptions {
   /** Interval between checks while the log does not change. Default: 2000. */
   idleMs?: number

@@ -121,7 +121,7 @@ export type TransactionQuery = (
   values?: readonly unknown[],
 ) => Promise<Record<string, unknown>[]>
 
-/** Options of {@link Store.updateInputs}. */
+/** Options for {@link Store.updateInputs}. */
 export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   /**
    * Runs after the inputs are stored, if there are any. In PostgreSQL, `also` is part of the transaction: if it

@@ -216,7 +216,7 @@ function record(): Record<string, unknown> {
 /** Reason why a scan ended. `stopped` means that the `stop` literal follows. */
 type ScanEnd = "closed" | "stopped" | "ended"
 
-/** Options of a scan. */
+/** Options for a scan. */
 export interface ScanOptions {
   /** Literal that ends the value outside of strings. */
   stop?: string | undefined

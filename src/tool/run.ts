@@ -14,7 +14,7 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
   definition: Definition<P>
 }
 
-/** Options of a tool run. */
+/** Options for a tool run. */
 export interface RunOptions {
   /** Overrides the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>

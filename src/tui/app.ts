@@ -28,7 +28,7 @@ export interface SessionDefaults {
   model?: string
 }
 
-/** Options of {@link createApp}. */
+/** Options for {@link createApp}. */
 export interface AppOptions {
   api: TackleApi
   screen: Screen

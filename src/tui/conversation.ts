@@ -36,7 +36,7 @@ export interface Conversation extends Component {
   redrawEnd(): void
 }
 
-/** Options of {@link createConversation}. */
+/** Options for {@link createConversation}. */
 export interface ConversationOptions {
   /** Returns the height of the screen. */
   rows(): number

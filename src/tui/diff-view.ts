@@ -11,7 +11,7 @@ interface DiffLine {
   number: number
 }
 
-/** Options of {@link renderDiff}. */
+/** Options for {@link renderDiff}. */
 export interface DiffOptions {
   width: number
   theme: Theme

@@ -15,7 +15,7 @@ import { createWaitingInputs, renderQueue } from "./queue.ts"
 import type { Shell } from "./shell.ts"
 import { createShellRunner } from "./shell-runner.ts"
 
-/** Options of {@link createInputArea}. */
+/** Options for {@link createInputArea}. */
 export interface InputAreaOptions {
   shell: Omit<Shell, "showPanel" | "setInput" | "takeBack">
   history: InputHistory

@@ -14,7 +14,7 @@ import type { StatusSource } from "./status-line.ts"
 import { builtInTheme, colorDepth } from "./theme.ts"
 import { openThemes } from "./theme-file.ts"
 
-/** Options of {@link openTerminal}. */
+/** Options for {@link openTerminal}. */
 export interface TerminalOptions {
   api: TackleApi
   /** Whether the engine runs on a server. Default: false. */

@@ -18,7 +18,7 @@ import {
 import { libraryKey } from "./keys.ts"
 import type { Theme } from "./theme.ts"
 
-/** Options of {@link createPermissionCard}. */
+/** Options for {@link createPermissionCard}. */
 export interface PermissionCardOptions {
   request: PermissionRequest
   worktree: string

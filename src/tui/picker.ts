@@ -26,7 +26,7 @@ export interface PickerItem<T> {
   isCurrent?: boolean
 }
 
-/** Options of {@link createPicker}. */
+/** Options for {@link createPicker}. */
 export interface PickerOptions<T> {
   title: string
   theme: Theme

@@ -17,7 +17,7 @@ export interface WrittenInput {
   files: PromptFile[]
 }
 
-/** Options of {@link createPromptEditor}. */
+/** Options for {@link createPromptEditor}. */
 export interface PromptEditorOptions {
   tui: TUI
   theme: Theme

@@ -13,7 +13,7 @@ import {
 import { libraryKey } from "./keys.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
-/** Options of {@link createQuestionCard}. */
+/** Options for {@link createQuestionCard}. */
 export interface QuestionCardOptions {
   request: QuestionRequest
   theme: Theme

@@ -35,7 +35,7 @@ export interface StatusCommand {
   close(): void
 }
 
-/** Options of {@link createStatusCommand}. */
+/** Options for {@link createStatusCommand}. */
 export interface StatusCommandOptions {
   /** The program and its arguments. No shell is involved. */
   command: readonly [program: string, ...args: string[]]

@@ -15,7 +15,7 @@ export interface StatusSource {
   command?: readonly [program: string, ...args: string[]]
 }
 
-/** Options of {@link createStatusLine}. */
+/** Options for {@link createStatusLine}. */
 export interface StatusLineOptions {
   api: Pick<TackleApi, "models" | "project">
   theme: Theme

@@ -22,7 +22,7 @@ export interface WaitingRequests extends Pick<SessionState, "requests" | "questi
   worktree: string
 }
 
-/** Options of {@link createCards}. */
+/** Options for {@link createCards}. */
 export interface CardsOptions {
   api: TackleApi
   theme(): Theme

@@ -33,7 +33,7 @@ export interface FollowedSession {
   close(): void
 }
 
-/** Options of {@link followSession}. */
+/** Options for {@link followSession}. */
 export interface FollowOptions {
   api: TackleApi
   session: SessionApi

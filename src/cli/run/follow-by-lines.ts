@@ -9,7 +9,7 @@ import type { View } from "../view/view.ts"
 import { answerRequests } from "./answer.ts"
 import { showSession } from "./remote.ts"
 
-/** Options of {@link followByLines}. */
+/** Options for {@link followByLines}. */
 export interface LineOptions {
   api: TackleApi
   session: SessionApi

@@ -36,7 +36,7 @@ export interface StartedScreen extends StartScreen {
   output: CapturedOutput
 }
 
-/** Options of {@link runInteractive}. */
+/** Options for {@link runInteractive}. */
 export interface InteractiveOptions {
   prompt: string | undefined
   flags: InteractiveFlags

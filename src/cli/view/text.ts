@@ -17,7 +17,7 @@ import { style } from "./style.ts"
 import { usageWords } from "./usage.ts"
 import { createChildren, type View } from "./view.ts"
 
-/** Options of {@link createTextView}. */
+/** Options for {@link createTextView}. */
 export interface TextViewOptions {
   output: Output
   notes: WriteStream

@@ -72,7 +72,7 @@ const handOverMs = 1_000
 /** Environment variables by name. Variables with an undefined value are not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
 
-/** Options of the bash tool. */
+/** Options for the bash tool. */
 export interface BashOptions {
   /** Returns the complete environment of a command. */
   environment(
