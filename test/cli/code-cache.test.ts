@@ -92,6 +92,14 @@ test("uses the data directory if the directory of the build cannot contain a cac
   expect(codeOf(storedCode(join(machine.data, "compiled")), "start").content.length).toBeGreaterThan(1000)
 })
 
+test("stores nothing for servers", async () => {
+  const { root, command } = copyCommand()
+  const machine = await createMachine()
+  for (const server of ["serve", "web", "worker", "gateway"])
+    expect(await machine.run([server, "--help"], { command })).toMatchObject({ code: 0 })
+  expect(storedCode(join(root, "dist/.cache"))).toEqual(new Map())
+})
+
 test("stores nothing if the compile cache is disabled", async () => {
   const { root, command } = copyCommand()
   const machine = await createMachine({ script: () => ({ text: "Said." }) })
