@@ -489,7 +489,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       await definitions.follow()
       return readCommand(text, definitions.commands(), {
         servers: Object.keys(options.mcp ?? {}),
-        list: () => mcpAnswers.mcpPrompts(signal),
+        list: (server) => mcpAnswers.mcpPrompts(signal, server),
         fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
       })
     },

@@ -65,8 +65,8 @@ export function createMcpAnswers(
       const status = pool?.status(options) ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
-    async mcpPrompts(signal = engine) {
-      return (await pool?.prompts(signal)) ?? []
+    async mcpPrompts(signal = engine, server) {
+      return (await pool?.prompts(signal, server)) ?? []
     },
     async mcpPrompt({ signal = engine, ...asked }) {
       return hide(await poolThere().prompt({ ...asked, signal }))

@@ -6,7 +6,8 @@ import { UsageError } from "../util/errors.ts"
 export interface PromptSource {
   /** Ids of the configured servers. */
   servers: readonly string[]
-  list(): Promise<McpPrompt[]>
+  /** Lists the prompts of one server. */
+  list(server: string): Promise<McpPrompt[]>
   fill(asked: {
     server: string
     name: string
@@ -15,9 +16,9 @@ export interface PromptSource {
 }
 
 /**
- * Searches the commands, as `findCommand` does, and then the prompts of MCP servers (`/server:prompt`). The words after
- * the name are the arguments of the prompt. The last argument takes all remaining words. Lists the prompts only if the
- * text names a server. Throws `UsageError` if an argument is missing, and the errors of `list` and `fill`.
+ * Searches the commands, as `findCommand` does, and then the prompts of the MCP server that the text names
+ * (`/server:prompt`). The words after the name are the arguments of the prompt. The last argument takes all remaining
+ * words. Throws `UsageError` if an argument is missing, and the errors of `list` and `fill`.
  */
 export async function readCommand(
   text: string,
@@ -28,7 +29,7 @@ export async function readCommand(
   const named = /^\/([^\s:]+):\S/.exec(text.trim())?.[1] ?? ""
   if ("call" in found || !servers.includes(named)) return found
 
-  const prompts = new Map((await list()).map((prompt) => [`${prompt.server}:${prompt.name}`, prompt]))
+  const prompts = new Map((await list(named)).map((prompt) => [`${prompt.server}:${prompt.name}`, prompt]))
   const offered = [...prompts].map(([name, { description }]) => ({
     name,
     template: "",

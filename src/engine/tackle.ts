@@ -251,7 +251,7 @@ export interface Tackle {
   /**
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). If the text calls none of these, returns a similar name, if
-   * any. Pass the call to `SessionHandle.prompt`. Starts servers only if the text names one. Throws `UsageError` if an
+   * any. Pass the call to `SessionHandle.prompt`. Starts only the server that the text names. Throws `UsageError` if an
    * argument is missing, and the errors of `mcpPrompt`.
    */
   readCommand(
@@ -268,8 +268,8 @@ export interface Tackle {
    * servers have started.
    */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
-  /** Lists the prompts of MCP servers. Starts servers that are not running. */
-  mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
+  /** Lists the prompts of all MCP servers, or of the named one. Starts these servers if they are not running. */
+  mcpPrompts(signal?: AbortSignal, server?: string): Promise<McpPrompt[]>
   /**
    * Fills in a prompt. Throws `UsageError` if no MCP servers are enabled, `McpServerError` if the server does not exist
    * or is unavailable, and `McpCallError` if the prompt is unknown or an argument is missing.

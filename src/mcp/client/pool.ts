@@ -49,10 +49,11 @@ export interface McpPool {
   /** Starts all servers and returns their states. */
   status(options?: McpStatusOptions): Promise<McpServerStatus[]>
   /**
-   * Lists the prompts of all servers in config order. Starts servers like `tools`. A server that fails is reported to
-   * `onProblem`, and its prompts are omitted. Throws the error of `abortedError` if the signal aborts.
+   * Lists the prompts of all servers in config order, or of the server with the id `server`. Starts only these servers.
+   * A server that fails is reported to `onProblem`, and its prompts are omitted. Throws the error of `abortedError` if
+   * the signal aborts.
    */
-  prompts(signal: AbortSignal): Promise<McpPrompt[]>
+  prompts(signal: AbortSignal, server?: string): Promise<McpPrompt[]>
   /**
    * Fills in a prompt. Throws `McpServerError` if the server is unavailable, and `McpCallError` if the prompt is
    * unknown or an argument is missing. Throws the error of `abortedError` if the signal aborts.
@@ -135,7 +136,8 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       signal: closing.signal,
     }),
   )
-  const refresh = () => Promise.all(servers.map((each) => each.refresh()))
+  const refresh = (those: readonly SupervisedServer[] = servers) =>
+    Promise.all(those.map((each) => each.refresh()))
 
   function serverNamed(id: string): SupervisedServer {
     const found = servers.find(({ server }) => server.id === id)
@@ -161,11 +163,12 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
 
   async function ofEach<T>(
     kind: "prompts" | "resources",
-    signal: AbortSignal,
+    { signal, only }: { signal: AbortSignal; only?: string },
     ask: (id: string, connection: McpConnection) => Promise<T[]>,
   ): Promise<T[]> {
-    await orAbort(refresh(), signal)
-    const offering = servers.filter((each) => each.has(kind))
+    const asked = servers.filter(({ server }) => only === undefined || server.id === only)
+    await orAbort(refresh(asked), signal)
+    const offering = asked.filter((each) => each.has(kind))
     const answers = offering.map(async ({ server: { id } }) => {
       try {
         return await ask(id, await connectionOf(id, signal))
@@ -192,12 +195,12 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
           return status
         }),
       ),
-    prompts: (signal) =>
-      ofEach("prompts", signal, async (id, connection) =>
+    prompts: (signal, only) =>
+      ofEach("prompts", { signal, only }, async (id, connection) =>
         (await connection.prompts(signal)).map((prompt) => toPrompt(id, prompt)),
       ),
     resources: (signal) =>
-      ofEach("resources", signal, async (server, connection) => [
+      ofEach("resources", { signal }, async (server, connection) => [
         { server, ...(await connection.resources(signal)) },
       ]),
     async readResource({ server, uri, signal }) {

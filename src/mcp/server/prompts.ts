@@ -49,9 +49,7 @@ export function offerPrompts(server: Server, source: PromptSource): void {
     const command = (await commandsFor(source, context.mcpReq.signal)).find((each) => each.name === name)
     if (command) return await fillIn(command, given, context, source)
     const [, id = "", prompt = ""] = /^([^:]+):(.+)$/s.exec(name) ?? []
-    const known = (await tackle.mcpPrompts(context.mcpReq.signal)).some(
-      (each) => each.server === id && each.name === prompt,
-    )
+    const known = (await tackle.mcpPrompts(context.mcpReq.signal, id)).some((each) => each.name === prompt)
     if (!known) throw invalid(`Unknown prompt "${name}".`)
     const request = { server: id, name: prompt, arguments: given, signal: context.mcpReq.signal }
     const messages = await tackle.mcpPrompt(request)

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { expect, test } from "vitest"
 import { startEngine } from "../../session/engine.ts"
 import { run } from "../../session/run.ts"
@@ -35,6 +36,17 @@ test("rejects an unknown prompt, an unknown server and a missing argument", asyn
   )
   await expect(ask("everything", "none")).rejects.toThrow(/could not fill in the prompt none: .*not found/)
   await expect(ask("none", "simple-prompt")).rejects.toThrow(/it is not in the configuration/)
+})
+
+test("starts only the server that a command names", async () => {
+  await using engine = await startEngine([], {
+    mcp: { everything, other: { type: "local", command: ["touch", "started"] } },
+  })
+  const { tackle, project } = engine
+  expect(await tackle.readCommand("/everything:args-prompt Basel")).toMatchObject({ call: { origin: "mcp" } })
+  expect(existsSync(project.path("started"))).toBe(false)
+  await tackle.mcpPrompts()
+  expect(existsSync(project.path("started"))).toBe(true)
 })
 
 test("sends a prompt that the user writes as a command", async () => {
