@@ -216,8 +216,7 @@ export interface CallOutcome {
 }
 
 /**
- * An earlier call in the turn, as the loop detector sees it. `result` is the output of a finished call that polls. In a
- * replay, it is the status of the call.
+ * An earlier call in the turn, as the loop detector sees it. `result` is the output of a finished call that polls.
  */
 export interface PastCall {
   tool: string

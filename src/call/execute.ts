@@ -13,7 +13,7 @@ import { askAboutLoop, askForThirdParty } from "./ask.ts"
 import { settleFailure } from "./call-failure.ts"
 import type { CallOutcome, PastCall, Step } from "./context.ts"
 import { containUntilExit } from "./escaped-errors.ts"
-import type { HookedCall, PreparedCall } from "./prepare.ts"
+import { type HookedCall, type PreparedCall, polls } from "./prepare.ts"
 import { createTimeLimit, createUserWaits } from "./time-limit.ts"
 import { createToolContext } from "./tool-context.ts"
 
@@ -171,10 +171,6 @@ function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: 
 /** Returns true for a built-in tool that declares read access. Declarations of other tools are not trusted. */
 function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.access === "read"
-}
-
-function polls({ tool: { definition, source }, args }: PreparedCall): boolean {
-  return source.kind === "builtin" && definition.polls?.(args) === true
 }
 
 function asksFirst({ definition, source }: PreparedCall["tool"]): boolean {

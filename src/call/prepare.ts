@@ -171,3 +171,11 @@ async function hooksBefore(
     throw error
   }
 }
+
+/**
+ * Returns true for a call of a built-in tool that polls: equal calls may have different results. The loop detector
+ * compares the results of these calls.
+ */
+export function polls({ tool: { definition, source }, args }: PreparedCall): boolean {
+  return source.kind === "builtin" && definition.polls?.(args) === true
+}

@@ -2,7 +2,7 @@ import { complete, fail, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateError } from "../schema/tool-state.ts"
 import { currentTime } from "../util/time.ts"
 import type { CallOutcome, Step, Turn } from "./context.ts"
-import type { PreparedCall } from "./prepare.ts"
+import { type PreparedCall, polls } from "./prepare.ts"
 
 /** Tools that also run during a replay, because they affect only the run itself. */
 const runsDuringReplay: ReadonlySet<string> = new Set([
@@ -53,10 +53,11 @@ async function workAndRecall(
 }
 
 async function replay(
-  { call, tool, state, past }: PreparedCall,
+  prepared: PreparedCall,
   step: Step,
   known: CallOutcome["state"],
 ): Promise<CallOutcome> {
+  const { call, tool, state, past } = prepared
   const { callID } = call
   const running = start(state, state.input, currentTime())
   await step.report(callID, running)
@@ -64,7 +65,7 @@ async function replay(
     known.status === "completed"
       ? complete(running, known, currentTime())
       : fail(running, known, currentTime())
-  past.result = known.status
+  if (polls(prepared) && known.status === "completed") past.result = known.output
   if (last.status === "error") countRefusal(last, { callID, tool: tool.id }, step.turn)
   await step.report(callID, last)
   return { callID, state: last }

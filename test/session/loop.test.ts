@@ -304,3 +304,32 @@ test("a continued session knows what was read, and history is sent again", async
   expect(await first.project.read("a.txt")).toBe("new\n")
   expect(JSON.stringify(second.server.requests[0]?.body)).toContain("1→old")
 })
+
+test("compares the results of polling calls in a replay, as in the recorded run", async () => {
+  let count = 0
+  const turns = [
+    { name: "job", arguments: { action: "list" } },
+    { name: "todowrite", arguments: { todos: [{ content: "Wait", status: "pending" }] } },
+  ]
+  await using engine = await startEngine(
+    (_, index) => {
+      const call = index < 6 ? turns[index % 2] : undefined
+      return call ? { calls: [call] } : { text: "Done." }
+    },
+    {
+      recorded: ({ tool, input }) => ({
+        ...{ status: "completed", input, title: tool, metadata: {}, time: { start: 0, end: 0 } },
+        output: tool === "job" ? String(++count) : "1 open",
+      }),
+    },
+  )
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    void request.reply("reject")
+  })
+  const { end } = await run(engine)
+  expect(count).toBe(3)
+  expect(asked).toEqual([])
+  expect(end.exitCode).toBe(0)
+})
