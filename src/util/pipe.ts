@@ -3,7 +3,8 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { errorMessage, TackleError } from "./errors.ts"
+import { errorMessage, systemCode, TackleError } from "./errors.ts"
+import { isRecord } from "./json.ts"
 
 /** The descriptors of a pipe. Child processes do not inherit them by default. The caller must close both. */
 export interface Pipe {
@@ -15,17 +16,30 @@ export interface Pipe {
 }
 
 /**
- * Thrown when a pipe cannot be created, for example because `mkfifo` is missing or the temporary directory is not
- * writable.
+ * Thrown when a pipe cannot be created. The message names the cause: `mkfifo` is missing or fails, the temporary
+ * directory cannot be written, or a limit of files or processes is reached.
  */
 export class PipeError extends TackleError {
   constructor(cause: unknown) {
-    super(
-      `Could not create a pipe in ${tmpdir()} (${errorMessage(cause)}). ` +
-        "To start programs, Tackle needs `mkfifo` and a writable temporary directory. Set TMPDIR to use another directory.",
-      { code: "pipe.unavailable", recoverable: false, cause },
-    )
+    super(`To start programs, Tackle creates pipes in ${tmpdir()}. ${reasonAndAdvice(cause)}`, {
+      code: "pipe.unavailable",
+      recoverable: false,
+      cause,
+    })
   }
+}
+
+function reasonAndAdvice(cause: unknown): string {
+  const code = systemCode(cause)
+  const { syscall, stderr } = isRecord(cause) ? cause : {}
+  const isStart = typeof syscall === "string" && syscall.startsWith("spawn")
+  if (code === "EMFILE" || code === "ENFILE")
+    return `Too many files are open (${code}). End other programs, or raise the limit with \`ulimit -n\`.`
+  if (isStart && code === "ENOENT")
+    return "The program `mkfifo` was not found. Install it (it is part of coreutils), or add its directory to PATH."
+  if (isStart) return `The program \`mkfifo\` could not be started: ${errorMessage(cause)}.`
+  const reason = typeof stderr === "string" && stderr.trim() !== "" ? stderr.trim() : errorMessage(cause)
+  return `A pipe could not be created: ${reason}. Set TMPDIR to a directory that is writable and has free space.`
 }
 
 /**
