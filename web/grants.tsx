@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks"
 import type { Grant } from "../src/schema/permission.ts"
 import { showInvisible } from "../src/util/invisible.ts"
+import { rootOf } from "../src/view/root-session.ts"
 import { clientOf } from "./connection.ts"
 import { state } from "./current-session.ts"
 import { attempt } from "./notices.tsx"
@@ -26,10 +27,16 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
 
 /** Lists the user's grants in the project of the open session. The user can revoke each grant. */
 export function GrantList() {
-  const { id, directory } = state.value?.session ?? { id: "", directory: "" }
+  const { id, parentID, directory } = state.value?.session ?? { id: "", directory: "" }
   const [grants, setGrants] = useState<readonly Grant[]>()
+  const [root, setRoot] = useState(id)
 
-  const load = async () => setGrants(await clientOf(directory).grants())
+  async function load() {
+    const client = clientOf(directory)
+    // Grants for a session are stored for its root session, and also apply to the sessions of subagents.
+    setRoot((await rootOf(client, { id, parentID })) ?? id)
+    setGrants(await client.grants())
+  }
   useEffect(() => void attempt(load), [])
 
   async function revoke(grant: Grant) {
@@ -52,7 +59,7 @@ export function GrantList() {
             <div>
               <Meaning grant={grant} />
               <p class="muted small">
-                {scopeOf(grant, id)} · since {new Date(grant.time.created).toLocaleDateString()}
+                {scopeOf(grant, root)} · since {new Date(grant.time.created).toLocaleDateString()}
               </p>
             </div>
             <button type="button" aria-label={`Revoke ${textOf(grant)}`} onClick={() => revoke(grant)}>
@@ -86,7 +93,7 @@ function meaningOf({ permission, pattern, action }: Grant): { text: string; patt
   return pattern === "*" ? { text: prefix + all } : { text: prefix + some, pattern: showInvisible(pattern) }
 }
 
-function scopeOf({ scope, sessionID }: Grant, current: string): string {
+function scopeOf({ scope, sessionID }: Grant, root: string): string {
   if (scope === "project") return "in all sessions of this project"
-  return sessionID === current ? "in this session" : "in another session"
+  return sessionID === root ? "in this session" : "in another session"
 }

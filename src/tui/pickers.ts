@@ -1,9 +1,10 @@
-import type { SessionApi, TackleApi } from "../client/api.ts"
+import type { SessionApi } from "../client/api.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { ListedSession } from "../schema/session.ts"
 import { showInvisible } from "../util/invisible.ts"
 import { localMinute } from "../util/time.ts"
 import { displayPath } from "../view/display-path.ts"
+import { rootOf } from "../view/root-session.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
 import { type RewindPoint, type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
@@ -225,14 +226,4 @@ export async function pickGrant({ tui, theme, api, notify, session, state }: She
       },
     },
   })
-}
-
-/** Returns the id of the root session. Returns undefined if no session is open. */
-async function rootOf(
-  api: Pick<TackleApi, "sessions">,
-  { id, parentID }: { id?: string; parentID?: string },
-): Promise<string | undefined> {
-  if (parentID === undefined) return id
-  const parent = await (await api.sessions.get(parentID))?.info()
-  return rootOf(api, { id: parentID, parentID: parent?.parentID })
 }

@@ -171,6 +171,29 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     expect(await page.getByRole("region", { name: "Output of bash" }).innerText()).toContain("second")
   })
 
+  test("says in a subagent's session which grants apply to it", async () => {
+    const { server, get, post } = await startPageServer(
+      ({ body }) => {
+        const prompt = body.messages.findLastIndex(({ role }) => role === "user")
+        if (body.messages.length - prompt > 1) return { text: "Done." }
+        const isChild = JSON.stringify(body.messages[prompt]).includes("look around")
+        const command = { name: "bash", arguments: { command: "npm --version", description: "version" } }
+        return { calls: [isChild ? command : task("look around")] }
+      },
+      { engine: { permission: { "*": "allow", bash: "ask" } } },
+    )
+    const { page } = await openLoggedIn(server.url)
+    await startSession(page, "go")
+    const card = page.getByRole("region", { name: /^Permission/ })
+    await card.getByRole("button", { name: /^Session/ }).click()
+    await post(`/session/${openID(page)}/wait`)
+    const { body } = await get(`/session/${openID(page)}/message`)
+    const [, child] = /"metadata":\{"sessionID":"(ses_\w+)"/.exec(JSON.stringify(body)) ?? []
+    await page.goto(`${server.url}/#${child}`)
+    await choose(page, "Permissions…")
+    await page.getByRole("dialog").getByText("in this session").waitFor()
+  })
+
   test('lists and revokes the permissions that the user granted with "always"', async () => {
     const command = { name: "bash", arguments: { command: "npm --version", description: "version" } }
     const { server, get, directory } = await startPageServer([
