@@ -4,7 +4,7 @@ import type { PatchPart } from "../src/schema/part.ts"
 import type { UndoResult } from "../src/session/handle.ts"
 import { counted } from "../src/util/words.ts"
 import { displayPath } from "../src/view/display-path.ts"
-import { state, title } from "./current-session.ts"
+import { hasOlder, state, title } from "./current-session.ts"
 import { errorText, refusedFiles } from "./errors.ts"
 import { GrantList } from "./grants.tsx"
 import { notify } from "./notices.tsx"
@@ -78,7 +78,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
   // A redo does not change the files that the undo skipped.
   const files = patch?.files.filter(({ left }) => !left) ?? []
   const { refused = 0 } = problem ?? {}
-  const hasOthers = refused > 0 && (patch === undefined || refused < files.length)
+  const hasOthers = refused > 0 && refused < files.length
   const worktree = state.value?.session.worktree ?? ""
 
   async function run(others: boolean) {
@@ -116,7 +116,10 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
           )}
         </>
       ) : (
-        <p>No loaded turn can be {direction === "undo" ? "undone" : "redone"}.</p>
+        <p>
+          No loaded turn can be {direction === "undo" ? "undone" : "redone"}.
+          {hasOlder.value && " Scroll up to load older messages."}
+        </p>
       )}
       <p class="muted small">The conversation does not change.</p>
       {problem && (
@@ -125,7 +128,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
         </p>
       )}
       <div class="actions">
-        <button type="button" class="primary" disabled={isBusy} onClick={() => run(hasOthers)}>
+        <button type="button" class="primary" disabled={isBusy || !patch} onClick={() => run(hasOthers)}>
           {hasOthers ? "Restore the other files" : direction === "undo" ? "Undo" : "Redo"}
         </button>
         <button type="button" onClick={close}>

@@ -266,6 +266,17 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     }
   })
 
+  test("offers no undo if no turn changed files", async () => {
+    const { server } = await startPageServer([{ text: "Hello." }])
+    const { page } = await openLoggedIn(server.url)
+    await startSession(page, "Hi")
+    await page.getByText("Hello.").waitFor()
+    await page.getByRole("button", { name: "Session menu" }).click()
+    await page.getByRole("menuitem", { name: "Undo" }).click()
+    await page.getByText("No loaded turn can be undone.").waitFor()
+    expect(await page.getByRole("button", { name: "Undo", exact: true }).isDisabled()).toBe(true)
+  })
+
   test("names the files that prevent an undo, and restores the other files", async () => {
     const other = { name: "write", arguments: { filePath: "other.txt", content: "other\n" } }
     const script = writeFile.map((reply) =>
