@@ -35,7 +35,7 @@ export const Message = memo(({ item, worktree }: { item: MessageWithParts; workt
 })
 
 function isShown({ type }: Part): boolean {
-  return type !== "step-start" && type !== "snapshot"
+  return type !== "step-start"
 }
 
 function UserMessage({ item: { message, parts }, worktree }: { item: MessageWithParts; worktree: string }) {
@@ -105,12 +105,6 @@ function PartView({ part, parts, worktree }: PartProps) {
       return (
         <p class="divider">
           <span>Older messages were replaced by a summary</span>
-        </p>
-      )
-    case "subtask":
-      return (
-        <p class="muted small">
-          Task for {part.agent}: {part.description}
         </p>
       )
     default:

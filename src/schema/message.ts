@@ -7,17 +7,7 @@ export type ModelRef = z.infer<typeof ModelRef>
 
 /** The error that ended an answer. */
 export const MessageError = z.object({
-  name: z.enum([
-    "aborted",
-    "provider",
-    "auth",
-    "context-overflow",
-    "content-filter",
-    "limit",
-    "refused",
-    "output",
-    "unknown",
-  ]),
+  name: z.enum(["aborted", "provider", "auth", "context-overflow", "limit", "output", "unknown"]),
   message: z.string(),
   status: z.number().optional(),
 })

@@ -138,10 +138,6 @@ export const PatchPart = z.object({
 })
 export type PatchPart = z.infer<typeof PatchPart>
 
-/** The state of the files before a turn. */
-export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
-export type SnapshotPart = z.infer<typeof SnapshotPart>
-
 /** The version of a file that the session last read or wrote: see `FileStamp` in `files/file-tracker.ts`. */
 export const SeenFile = z.object({
   path: z.string(),
@@ -171,16 +167,6 @@ export const CompactionPart = z.object({
 })
 export type CompactionPart = z.infer<typeof CompactionPart>
 
-/** A task for a subagent. */
-export const SubtaskPart = z.object({
-  ...base,
-  type: z.literal("subtask"),
-  prompt: z.string(),
-  description: z.string(),
-  agent: z.string(),
-})
-export type SubtaskPart = z.infer<typeof SubtaskPart>
-
 /** A part of a message. The store, the events, and every client use this schema. */
 export const Part = z.discriminatedUnion("type", [
   TextPart,
@@ -191,8 +177,6 @@ export const Part = z.discriminatedUnion("type", [
   StepFinishPart,
   RetryPart,
   PatchPart,
-  SnapshotPart,
   CompactionPart,
-  SubtaskPart,
 ])
 export type Part = z.infer<typeof Part>

@@ -66,7 +66,6 @@ const errorNames: Partial<Record<MessageError["name"], string>> = {
   aborted: "MessageAbortedError",
   auth: "ProviderAuthError",
   "context-overflow": "ContextOverflowError",
-  "content-filter": "ContentFilterError",
   output: "StructuredOutputError",
   provider: "APIError",
 }

@@ -110,7 +110,6 @@ const body: fc.Arbitrary<PartBody> = fc.oneof(
     },
     { requiredKeys: ["type", "files"] },
   ),
-  fc.record({ type: fc.constant("snapshot" as const), snapshot: text }),
   fc.record(
     {
       ...{ type: fc.constant("compaction" as const), auto: fc.boolean(), from: text },
@@ -123,7 +122,6 @@ const body: fc.Arbitrary<PartBody> = fc.oneof(
     },
     { requiredKeys: ["type", "auto"] },
   ),
-  fc.record({ type: fc.constant("subtask" as const), prompt: text, description: text, agent: text }),
 )
 
 const todo: fc.Arbitrary<Todo> = fc.record({
