@@ -52,11 +52,7 @@ async function workAndRecall(
   return { ...outcome, state: asRecorded(outcome.state) }
 }
 
-async function replay(
-  prepared: PreparedCall,
-  step: Step,
-  known: CallOutcome["state"],
-): Promise<CallOutcome> {
+async function replay(prepared: PreparedCall, step: Step, known: CallOutcome["state"]): Promise<CallOutcome> {
   const { call, tool, state, past } = prepared
   const { callID } = call
   const running = start(state, state.input, currentTime())

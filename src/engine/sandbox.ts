@@ -97,7 +97,7 @@ export function openCommandSandbox(
             ...shared,
             policy: scope.policy(),
             worktree: scope.worktree,
-            programs: await knownPrograms(text, command.cwd),
+            programs: await knownPrograms(text, command),
             scanner: scannerOf(scope.worktree),
           })
           return sandbox.wrap(command, bounds)

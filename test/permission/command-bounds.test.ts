@@ -360,6 +360,16 @@ describe("a command that runs only git", () => {
     ["env git commit -m x", false, false],
     ["git commit -m x &&", false, false],
   ])("%s: known %s, changes the repository %s", async (text, known, git) => {
-    expect(await knownPrograms(text, project.directory)).toEqual({ known, git })
+    const place = { cwd: project.directory, env: { HOME: project.directory } }
+    expect(await knownPrograms(text, place)).toEqual({ known, git })
+  })
+
+  test("reads the user's hooks from the configuration that the environment of the command names", async () => {
+    const config = project.path("config-with-hooks")
+    await writeFile(config, "[core]\n\thooksPath = /hooks\n")
+    const knows = (env: Record<string, string>) =>
+      knownPrograms("git commit -m x", { cwd: project.directory, env: { HOME: project.directory, ...env } })
+    expect(await knows({})).toEqual({ known: true, git: true })
+    expect(await knows({ GIT_CONFIG_GLOBAL: config })).toEqual({ known: false, git: false })
   })
 })

@@ -66,7 +66,7 @@ describe("hostile input", () => {
   test.each(Object.entries(slow))(
     "names the programs of a long text in bounded time: %s",
     async (_, text) => {
-      await knownPrograms(text, longNameWorktree())
+      await knownPrograms(text, { cwd: longNameWorktree(), env: {} })
     },
   )
 

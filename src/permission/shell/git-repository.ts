@@ -63,14 +63,14 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 
 /**
  * Returns true if the configuration of the user or the system sets a directory for hooks, which run in every
- * repository. Follows included files. Also returns true if a file cannot be read or if the includes are nested too
- * deeply.
+ * repository. `environment` is the environment of git. Follows included files. Also returns true if a file cannot be
+ * read or if the includes are nested too deeply.
  */
-export function userHooks(): boolean {
-  const home = homeDirectory()
+export function userHooks(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const home = environment.HOME || homeDirectory()
   const files = [
-    process.env.GIT_CONFIG_GLOBAL || join(home, ".gitconfig"),
-    join(process.env.XDG_CONFIG_HOME || join(home, ".config"), "git/config"),
+    environment.GIT_CONFIG_GLOBAL || join(home, ".gitconfig"),
+    join(environment.XDG_CONFIG_HOME || join(home, ".config"), "git/config"),
     "/etc/gitconfig",
   ]
   return files.some((file) => setsHooks(file, home, maxIncludes))

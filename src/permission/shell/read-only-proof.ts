@@ -351,20 +351,25 @@ export interface KnownPrograms {
   git: boolean
 }
 
+/** The initial working directory and the environment of a command. */
+interface CommandPlace {
+  cwd: string
+  env: Readonly<Record<string, string | undefined>>
+}
+
 /**
  * Checks whether the text consists of git and of commands that are proved to only read, such as
  * `git add -A && git commit -m …`. Excludes git subcommands whose arguments can run programs, git with options or
- * assignments before its subcommand, and git in a repository whose hooks or configuration run programs. `directory` is
- * the initial working directory.
+ * assignments before its subcommand, and git in a repository whose hooks or configuration run programs.
  */
-export async function knownPrograms(text: string, directory: string): Promise<KnownPrograms> {
+export async function knownPrograms(text: string, place: CommandPlace): Promise<KnownPrograms> {
   const plan = await planCommand(text)
   const clear = plan.opaque === undefined && !plan.garbled && plan.commands.length > 0
   const known =
     clear &&
     plan.files.every(({ kind }) => kind !== "write") &&
     plan.commands.every((each) => isPlainGit(each) || proveReadOnly(each) !== undefined)
-  if (known && startsOtherPrograms(plan, directory)) return { known: false, git: false }
+  if (known && startsOtherPrograms(plan, place)) return { known: false, git: false }
   return { known, git: known && plan.commands.some(isPlainGit) }
 }
 
@@ -372,9 +377,9 @@ export async function knownPrograms(text: string, directory: string): Promise<Kn
  * Returns true if git may start another program in one of its directories, such as a hook. That program needs the
  * bounds of an unknown program, but it runs in the same sandbox as git.
  */
-function startsOtherPrograms(plan: ShellPlan, directory: string): boolean {
+function startsOtherPrograms(plan: ShellPlan, { cwd, env }: CommandPlace): boolean {
   const use = needsHardenedGit(plan) ? "reading" : "writing"
-  if (use === "writing" && plan.commands.some(isPlainGit) && userHooks()) return true
+  if (use === "writing" && plan.commands.some(isPlainGit) && userHooks(env)) return true
   return plan.commands
     .filter(({ argv }) => argv[0]?.text === "git")
     .some(({ directories }) => {
@@ -382,7 +387,7 @@ function startsOtherPrograms(plan: ShellPlan, directory: string): boolean {
       return (
         !known ||
         !isPlainRepository(
-          directories?.map((each) => resolve(directory, each)),
+          directories?.map((each) => resolve(cwd, each)),
           use,
         )
       )
