@@ -92,8 +92,8 @@ export interface SessionsApi {
   get(id: string): Promise<SessionApi | undefined>
   /**
    * Lists the sessions of this worktree, newest first, except the sessions of subagents. `everywhere` lists the sessions
-   * of all worktrees. `search` selects the sessions that contain all its words. Lists at most `limit` sessions. Default:
-   * 100 in the same process, no limit over a network.
+   * of all worktrees. `search` selects the sessions that contain all its words. Lists at most `limit` sessions
+   * (default: 100). To list more, increase `limit`. With `Infinity`, lists all of them.
    */
   list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<ListedSession[]>
   status(id: string): Promise<SessionStatus | undefined>

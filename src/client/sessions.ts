@@ -58,6 +58,9 @@ export interface SessionsOptions {
 /** Maximum number of items of one page. */
 const pageSize = 1_000
 
+/** Default for the number of listed sessions, as in the same process. */
+const defaultListed = 100
+
 /**
  * Maximum time in seconds that one request waits for a session to become idle. Must be less than the default of {@link
  * ApiRequest.answerMs}. Short requests also let the client notice a lost connection early enough to repeat the request.
@@ -92,7 +95,7 @@ export function createSessions({
       const session = await orUnknown(unknown, request<RemoteSession>({ path: apiPath("session", id) }))
       return session && open(session)
     },
-    async list({ everywhere = false, limit = Number.POSITIVE_INFINITY, search } = {}) {
+    async list({ everywhere = false, limit = defaultListed, search } = {}) {
       const scope = everywhere ? undefined : directory
       const found: RemoteSession[] = []
       let cursor: string | undefined

@@ -56,6 +56,10 @@ test("`run --attach` runs a prompt on the server, and continues the session", as
   const fork = await machine.run(["run", "--attach", url, "-c", "--fork", "third"])
   expect(fork.stdout).toBe("heard third\n")
   expect(JSON.parse((await machine.run(["attach", url, "--json"])).stdout).sessions).toHaveLength(2)
+  const { stdout } = await machine.run(["attach", url, "--limit", "1"])
+  expect(stdout).toMatch(
+    /^ses_\w+ .*\nThis list is limited to the newest 1 session\. Use --limit to list more\.\n/,
+  )
 })
 
 test("`run --attach` refuses requests without a terminal, and allows them with --auto", async () => {

@@ -267,6 +267,20 @@ describe("a request", () => {
     expect(await client.sessions.list({ limit: 5 })).toEqual([])
     expect(asked).toEqual(["http://tackle.test/session?directory=%2Fp+q&limit=5"])
   })
+
+  test("lists 100 sessions by default, and with a higher limit reads further pages", async () => {
+    const asked: number[] = []
+    const answer = async (url: unknown) => {
+      const { searchParams } = new URL(String(url))
+      const count = Number(searchParams.get("limit"))
+      asked.push(count)
+      return Response.json({ items: Array.from({ length: count }, () => ({})), next: "more" })
+    }
+    const client = createClient({ url: "http://tackle.test/", token: "x", fetch: answer as typeof fetch })
+    expect(await client.sessions.list()).toHaveLength(100)
+    expect(await client.sessions.list({ limit: 1_200 })).toHaveLength(1_200)
+    expect(asked).toEqual([100, 1_000, 200])
+  })
 })
 
 test("`wait` returns the end of a run that takes ten minutes", async () => {

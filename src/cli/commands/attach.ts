@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander"
 import { localMinute } from "../../util/time.ts"
-import { shellWord } from "../../util/words.ts"
+import { counted, shellWord } from "../../util/words.ts"
 import { oneLine } from "../../view/visible.ts"
 import { interruptible } from "../process/exit.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
@@ -8,7 +8,7 @@ import { followByLines, showRecent } from "../run/follow-by-lines.ts"
 import { createView, type ForegroundFlags } from "../run/foreground.ts"
 import { namedSession, openClient, type RemoteFlags, tokenFlag } from "../run/remote.ts"
 import { directoryOf } from "../workspace/workspace.ts"
-import { formatFlag, jsonFlag, tokenFileFlag } from "./flags.ts"
+import { formatFlag, jsonFlag, positive, tokenFileFlag } from "./flags.ts"
 
 /** Defines `tackle attach`. */
 export function defineAttach(attach: Command): void {
@@ -18,6 +18,7 @@ export function defineAttach(attach: Command): void {
       "directory of the sessions (default: all directories; with -c: the current directory)",
     )
     .argument("<url>", "URL of the server")
+    .option("--limit <n>", "maximum number of sessions to list", positive, 100)
     .option("-s, --session <id>", "follow this session, and send it each line of stdin")
     .addOption(new Option("-c, --continue", "follow the last session of the directory").conflicts("session"))
     .addOption(tokenFileFlag())
@@ -33,6 +34,8 @@ export function defineAttach(attach: Command): void {
 
 /** Flags of `tackle attach`. */
 export interface AttachFlags extends RemoteFlags, Pick<ForegroundFlags, "format" | "quiet" | "auto" | "dir"> {
+  /** Maximum number of sessions to list. */
+  limit: number
   /** Id of the session to follow. `continue` selects the last session of the directory. */
   session?: string
   continue?: boolean
@@ -42,7 +45,9 @@ export interface AttachFlags extends RemoteFlags, Pick<ForegroundFlags, "format"
 export async function attachToServer(url: string, flags: AttachFlags): Promise<void> {
   const client = openClient(url, flags, directoryOf(flags.dir))
   if (flags.session === undefined && !flags.continue) {
-    const sessions = await client.sessions.list({ everywhere: flags.dir === undefined })
+    // One more than the limit shows whether more sessions exist.
+    const found = await client.sessions.list({ everywhere: flags.dir === undefined, limit: flags.limit + 1 })
+    const sessions = found.slice(0, flags.limit)
     if (flags.format === "json") return printJson({ sessions })
     if (sessions.length === 0) return printLine("No sessions yet.")
     for (const { id, status, time, title, directory } of sessions) {
@@ -50,6 +55,10 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
       const room = process.stdout.isTTY ? process.stdout.columns - start.length : Number.POSITIVE_INFINITY
       printLine(`${start}${oneLine(`${title || "(no prompt yet)"} [${directory}]`, room)}`)
     }
+    if (found.length > flags.limit)
+      printLine(
+        `This list is limited to the newest ${counted(flags.limit, "session")}. Use --limit to list more.`,
+      )
     return printHint(`To follow a session: tackle attach ${shellWord(url)}${tokenFlag(flags)} -s <id>`)
   }
   const session = await namedSession(client, flags.session)
