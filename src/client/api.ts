@@ -174,6 +174,8 @@ export interface TackleApi {
     tool: string
     input: string | Readonly<Record<string, unknown>>
     agent?: string
+    /** Identifies the call in requests, as `tool.messageID`: `msg_`, and letters and digits. Default: a new id. */
+    messageID?: string
     signal?: AbortSignal
     /** Receives the progress of the running call, at most ten times a second. */
     onProgress?(state: ToolStateRunning): void

@@ -173,9 +173,9 @@ export function createClient(options: ClientOptions): TackleClient {
     mcpServers: ({ signal } = {}) => items("/mcp", { directory }, signal),
     mcpPrompts: (signal) => items("/mcp/prompt", { directory }, signal),
     project: () => request({ path: "/project", query: { directory } }),
-    callTool({ tool, input, agent, signal, onProgress }) {
+    callTool({ tool, input, agent, messageID, signal, onProgress }) {
       const path = apiPath("tool", tool, "call")
-      const body = { ...project(), arguments: input, agent, stream: onProgress && true }
+      const body = { ...project(), arguments: input, agent, messageID, stream: onProgress && true }
       const call: ApiRequest = { method: "POST", path, body, signal }
       return onProgress ? streamCall(call, onProgress) : request(call)
     },

@@ -21,6 +21,8 @@ export interface StandaloneCall {
   input: string | Readonly<Record<string, unknown>>
   /** Name of the agent. Default: the engine's default agent. */
   agent?: string
+  /** Identifies the call in requests, as `tool.messageID`. Nested calls have the same id. Default: a new id. */
+  messageID?: string
   /** Values that the tool receives as `ctx.extra`. */
   extra?: Readonly<Record<string, unknown>>
   signal?: AbortSignal

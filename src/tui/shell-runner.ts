@@ -2,6 +2,7 @@ import type { TackleApi } from "../client/api.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
+import { newId } from "../util/id.ts"
 
 /** Runs shell commands of the user. The same permission rules apply as for the model. */
 export interface ShellRunner {
@@ -44,10 +45,11 @@ export function createShellRunner({
       const showState = (state: ToolState) =>
         show({ id, callID: id, sessionID: "", messageID: "", type: "tool", tool: "$", state })
       showState({ status: "running", input, time })
-      const stop = followRequests(api, command, onRequests)
+      const messageID = newId("msg")
+      const stop = followRequests(api, messageID, onRequests)
       try {
         const { state } = await api.callTool({
-          ...{ tool: "bash", input, agent, signal: abort.signal },
+          ...{ tool: "bash", input, agent, messageID, signal: abort.signal },
           onProgress(state) {
             metadata = state.metadata
             showState(state)
@@ -85,18 +87,17 @@ function withWholeOutput(state: ToolState): ToolState {
 }
 
 /**
- * Calls `onRequests` with the waiting permission requests of a call without a session, each time they change.
- * Identifies the requests by their command, because the id of the call is unknown. Returns a function that
- * unsubscribes.
+ * Calls `onRequests` with the waiting permission requests of a call without a session, each time they change. Returns a
+ * function that unsubscribes.
  */
 function followRequests(
   api: TackleApi,
-  command: string,
+  messageID: string,
   onRequests: (requests: readonly PermissionRequest[]) => void,
 ): () => void {
   let requests: readonly PermissionRequest[] = []
   return api.subscribe((event) => {
-    if (event.type === "permission.asked" && event.request.metadata.command === command)
+    if (event.type === "permission.asked" && event.request.tool?.messageID === messageID)
       requests = [...requests.filter(({ id }) => id !== event.request.id), event.request]
     else if (event.type === "permission.replied")
       requests = requests.filter(({ id }) => id !== event.requestID)

@@ -628,6 +628,22 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       expect(await unknown).toMatch(/^(agent\.unknown|usage)$/)
     })
 
+    test("names the call in the permission requests of equal calls", async () => {
+      await using opened = await open(script, { permission: { bash: "ask" } })
+      const { tackle } = opened
+      const asked = new Set<string | undefined>()
+      const leave = tackle.subscribe((event) => {
+        if (event.type !== "permission.asked") return
+        asked.add(event.request.tool?.messageID)
+        void tackle.reply(event.request.id, { reply: "reject" })
+      })
+      const input = { command: "mkdir made", description: "make" }
+      const ids = ["msg_first1", "msg_second2"]
+      await Promise.all(ids.map((messageID) => tackle.callTool({ tool: "bash", input, messageID })))
+      leave()
+      expect([...asked].toSorted()).toEqual(ids)
+    })
+
     test("runs a single call through all rules", async () => {
       await using opened = await open(script, { permission: { "*": "allow", write: "deny", edit: "deny" } })
       await opened.project.write("a.txt", "good day\n")

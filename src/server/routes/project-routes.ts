@@ -89,8 +89,8 @@ export function projectRoutes(context: ServerContext) {
     async (c) => {
       context.assertStartsWork()
       const { id } = c.req.valid("param")
-      const { directory, arguments: input, agent, stream } = c.req.valid("json")
-      const call = { tool: id, input, agent, signal: c.req.raw.signal }
+      const { directory, arguments: input, agent, messageID, stream } = c.req.valid("json")
+      const call = { tool: id, input, agent, messageID, signal: c.req.raw.signal }
       if (stream) return respond(c, await streamCall(directory, call))
       return c.json(await resultOf(directory, call), 200)
     },

@@ -118,6 +118,11 @@ export const ToolCallBody = z
     directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
     arguments: z.record(z.string(), z.unknown()),
     agent: z.string().optional().openapi({ description: "Agent whose rules apply" }),
+    messageID: z
+      .string()
+      .regex(/^msg_[0-9A-Za-z]{1,60}$/, 'expected "msg_" and up to 60 letters and digits')
+      .optional()
+      .openapi({ description: "Identifies the call in permission requests, as `tool.messageID`" }),
     stream: z
       .boolean()
       .optional()
