@@ -161,6 +161,11 @@ export interface TackleApi {
   revoke(ids: readonly string[]): Promise<void>
   commands(): Awaitable<Pick<Command, "name" | "description">[]>
   models(): Awaitable<Pick<ModelInfo, "ref" | "name" | "limit">[]>
+  /**
+   * Returns the properties of a model by its name (`provider/model`), even if the list does not contain it. Rejects if
+   * sessions cannot select the model.
+   */
+  model(name: string): Promise<Pick<ModelInfo, "ref" | "name" | "limit">>
   /** Lists every tool. If a tool is not offered to the agent and model, its entry contains the reason. */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Lists every enabled MCP server. Starts servers that are not running. */

@@ -162,12 +162,12 @@ export function createClient(options: ClientOptions): TackleClient {
         await request({ method: "DELETE", path: apiPath("grant", id), query: { directory } })
     },
     commands: () => ofProject("/command"),
-    async models() {
-      const models = await ofProject<{ id: string } & Pick<ModelInfo, "name" | "limit">>("/model")
-      return models.map(({ id, ...model }) => {
-        const slash = id.indexOf("/")
-        return { ref: { providerID: id.slice(0, slash), modelID: id.slice(slash + 1) }, ...model }
-      })
+    models: async () => (await ofProject<ListedModel>("/model")).map(modelInfo),
+    async model(name) {
+      const [found] = await items<ListedModel>("/model", { directory, name })
+      if (!found)
+        throw new ClientError(`The server did not return the model ${name}.`, { code: "client.response" })
+      return modelInfo(found)
     },
     tools: ({ signal, ...scope } = {}) => items("/tool", { directory, ...scope }, signal),
     mcpServers: ({ signal } = {}) => items("/mcp", { directory }, signal),
@@ -180,6 +180,13 @@ export function createClient(options: ClientOptions): TackleClient {
       return onProgress ? streamCall(call, onProgress) : request(call)
     },
   }
+}
+
+type ListedModel = { id: string } & Pick<ModelInfo, "name" | "limit">
+
+function modelInfo({ id, ...model }: ListedModel): Pick<ModelInfo, "ref" | "name" | "limit"> {
+  const slash = id.indexOf("/")
+  return { ref: { providerID: id.slice(0, slash), modelID: id.slice(slash + 1) }, ...model }
 }
 
 /** An event of a streamed call. The last event is the result. */

@@ -481,6 +481,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,
     models: () => models.list(),
+    model: async (name) => (await modelChoice.named(name)).info,
     providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],
     credentials,

@@ -40,6 +40,8 @@ export interface ModelChoice {
    * model. Throws `UsageError` if no model is selected or the model is unknown.
    */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
+  /** Returns the model with this name (`provider/model`). Throws `UsageError` if the model is unknown. */
+  named(name: string): Promise<Model>
   /**
    * Throws if the named model cannot be used, for example because it is unknown or has no key. Without a name, checks
    * the model of the agent or the engine. Does nothing if no model is selected yet.
@@ -71,16 +73,20 @@ export function createModelChoice(
 
   async function modelFor(session: { model?: ModelRef }, agent: Agent): Promise<Model> {
     const chosen = session.model ?? agent.model
-    if (!chosen || (typeof given === "object" && isModel(given, chosen))) return defaultModel()
-    return models.get(chosen)
+    return chosen ? get(chosen) : defaultModel()
+  }
+
+  async function get(ref: ModelRef): Promise<Model> {
+    return typeof given === "object" && isModel(given, ref) ? defaultModel() : models.get(ref)
   }
 
   return {
     of: modelFor,
+    named: async (name) => get(parseModelName(name)),
     async check(agent, model) {
       const isChosen = model !== undefined || agent.model !== undefined || given !== undefined
       if (!isChosen) return
-      const chosen = model === undefined ? modelFor({}, agent) : models.get(parseModelName(model))
+      const chosen = model === undefined ? modelFor({}, agent) : get(parseModelName(model))
       await (await chosen).language()
     },
   }

@@ -240,6 +240,11 @@ export interface Tackle {
    */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /**
+   * Returns the properties of a model by its name (`provider/model`), even if the list does not contain it. Rejects with
+   * `UsageError` if sessions cannot select the model.
+   */
+  model(name: string): Promise<ModelInfo>
   /** Returns the ids of all providers: known providers, and providers from the config and from plugins. */
   providers(): string[]
   /** Returns the sign-in methods that plugins offer for providers, in the order of the plugins. */

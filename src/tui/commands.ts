@@ -60,7 +60,10 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     const model = given || (await pickModel(shell))
     if (model === undefined) return
     if (shell.session) await shell.session.update({ model })
-    else shell.defaults.model = model
+    else {
+      await api.model(model)
+      shell.defaults.model = model
+    }
     shell.notify(`The model is now ${model}.`)
   }
 

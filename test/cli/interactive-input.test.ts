@@ -297,6 +297,15 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     expect(stdout).toContain("slow work")
   })
 
+  test("refuses an unknown model before the first prompt", async () => {
+    const { terminal, send } = await open({ script: scripts({}) })
+    await send("/model test/other")
+    await terminal.sees("test/other is unknown")
+    await terminal.press("C-u")
+    await send("the first needle")
+    await terminal.sees("heard the first needle")
+  })
+
   test("forks from a message, changes the model, and finds a session by its text", async () => {
     const { machine, terminal, send } = await open({ script: scripts({}) })
     await send("the first needle")

@@ -13,6 +13,8 @@ test("lists tools, agents, commands, skills, models and MCP servers", async () =
   expect(await names("/command")).toContain("review")
   expect(await names("/skill")).toEqual([])
   expect(await names("/model", "id")).toEqual(expect.arrayContaining(["test/m"]))
+  expect(await names("/model?name=test/m", "id")).toEqual(["test/m"])
+  expect((await get("/model?name=test/n")).body.error).toMatchObject({ code: "model.not-found" })
   expect(await names("/mcp", "id")).toEqual([])
   expect((await get("/tool?agent=plan")).status).toBe(200)
   expect((await get("/tool?agent=unknown")).status).toBe(400)

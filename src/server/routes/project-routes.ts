@@ -170,23 +170,32 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/model",
-      summary: "List the configured models",
+      summary: "List the configured models, or return one model",
       scope: "read",
-      errors: directoryErrors,
-      request: { query: inProject },
+      errors: [...directoryErrors, "usage", "model.not-found", "model.package"],
+      request: {
+        query: inProject.extend({
+          name: z.string().optional().openapi({
+            description:
+              "Name of a model, as `provider/model`. If set, only this model is returned, even if it is not listed",
+          }),
+        }),
+      },
       responses: { 200: json(page(projectResponses.model)) },
     }),
     async (c) => {
-      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      const { directory = engines.defaultDirectory, name } = c.req.valid("query")
       const items = await engines.use(directory, async (tackle) =>
-        tackle.models().map(({ ref, name, limit, cost, attachment, toolCall }) => ({
-          id: modelName(ref),
-          name,
-          limit,
-          cost,
-          attachment: attachment === true,
-          toolCall,
-        })),
+        (name === undefined ? tackle.models() : [await tackle.model(name)]).map(
+          ({ ref, name, limit, cost, attachment, toolCall }) => ({
+            id: modelName(ref),
+            name,
+            limit,
+            cost,
+            attachment: attachment === true,
+            toolCall,
+          }),
+        ),
       )
       return c.json({ items }, 200)
     },
