@@ -1,7 +1,7 @@
 import { isRecord, parseJson } from "../util/json.ts"
 import { ProviderError } from "./errors.ts"
 
-/** Limits for the body of a response. */
+/** Limits for a response body. */
 interface AnswerLimits {
   /** Maximum size of a body in bytes. */
   bodyBytes: number
@@ -18,7 +18,7 @@ interface AnswerLimits {
   joinedLength: number
 }
 
-/** Default limits. The longest answers of models, with one event per token, use less than a quarter of `bodyBytes`. */
+/** Default limits. The longest model answers, with one event per token, use less than a quarter of `bodyBytes`. */
 const defaultLimits: AnswerLimits = {
   bodyBytes: 256 * 2 ** 20,
   lineBytes: 32 * 2 ** 20,
@@ -29,11 +29,12 @@ const defaultLimits: AnswerLimits = {
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust memory or lose its content:
  * - If the body or a line exceeds its limit, reading fails with a `ProviderError` that is not retryable.
- * - A complete last event is accepted even if the blank line after it is missing.
+ * - A complete final event is accepted even if the blank line after it is missing.
  * - If the server sends nothing for `closingMs` after the finish reason, the stream ends as if the server had closed
  *   it.
  * - Events of up to `joinedLength` bytes that arrive together and differ only in their text are joined into one event.
- * - A streamed call without a name becomes a call to `invalid`, because provider packages reject or drop such a call.
+ * - A streamed call without a name becomes a call to `invalid`, because provider packages reject or drop a call without
+ *   a name.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
   return async (input, init) => {
@@ -45,8 +46,8 @@ export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = 
 }
 
 /**
- * Returns a response with another body. The response has only the properties that provider packages and the gateway
- * read.
+ * Returns a copy of the response with a different body. The copy has only the properties that provider packages and the
+ * gateway read.
  */
 export function withBody(
   { url, ok, status, statusText, headers }: Response,
@@ -67,8 +68,8 @@ function guardBody(
   let size = 0
 
   /**
-   * Reads the next bytes. If the server sends nothing for `closingMs` after the finish reason, returns the end of the
-   * stream.
+   * Reads the next bytes. If the server sends nothing for `closingMs` after the finish reason, returns `done`, as at
+   * the end of the stream.
    */
   async function read(): Promise<Awaited<ReturnType<typeof reader.read>>> {
     if (!events?.isFinished()) return await reader.read()
@@ -134,7 +135,7 @@ function createEventReader(joinedLength: number) {
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Joins texts. Before the line that ends the answer, inserts an event that names the unnamed calls. */
+  /** Joins the texts of events. Before the line that ends the answer, inserts an event that names the unnamed calls. */
   function checked(lines: Buffer): Uint8Array {
     // Decoding as Latin-1 preserves every byte.
     const text = joinTexts(lines.toString("latin1"), joinedLength)
@@ -166,7 +167,7 @@ function createEventReader(joinedLength: number) {
       openBytes += bytes.length
       return undefined
     },
-    /** Returns the last event and adds the missing blank line. Returns undefined if the event is incomplete. */
+    /** Returns the final event with the missing blank line added, or undefined if the event is incomplete. */
     end(): Uint8Array | undefined {
       const last = Buffer.concat(open)
       const data = /^data:(.*)$/.exec(last.toString().trimEnd())?.[1]?.trim()
@@ -215,8 +216,8 @@ function splitEvent(event: string, maxLength: number): TextEvent {
 }
 
 /**
- * Finds calls without a name in chunks of the Chat Completions API. Provider packages accept such a call only if its
- * name arrives in a later chunk. Otherwise, they reject or drop the call.
+ * Finds calls without a name in chunks of the Chat Completions API. Provider packages accept an unnamed call only if
+ * its name arrives in a later chunk. Otherwise, they reject or drop the call.
  */
 function createUnnamedCalls() {
   const named = new Set<unknown>()
@@ -235,7 +236,7 @@ function createUnnamedCalls() {
   }
 
   return {
-    /** Records the unnamed calls of a line that contains a JSON chunk. Returns the line without blank names. */
+    /** Records the unnamed calls in a line that contains a JSON chunk. Returns the line without blank names. */
     read(line: string): string {
       const parsed = parseJson(line.slice(5))
       const choices = parsed.ok && isRecord(parsed.value) ? parsed.value.choices : undefined

@@ -3,13 +3,13 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** The JSON Schema of an answer, in the form that the caller passed and in the form that is sent to the server. */
+/** The JSON Schema for an answer, as the caller passed it and as it is sent to the server. */
 export interface AnswerSchema {
   /** Schema that the caller passed. */
   given: JsonSchema
   /**
-   * Schema for the server. Servers require an object at the top level. Any other schema becomes the property `answer`
-   * of an object.
+   * Schema for the server. Because servers require an object at the top level, any other schema becomes the property
+   * `answer` of an object.
    */
   sent: JsonSchema
   /** Whether `sent` wraps `given` as the property `answer`. */

@@ -7,21 +7,18 @@ import { isRecord } from "../util/json.ts"
  */
 export interface CacheMark {
   /**
-   * Mark for the last part of a user or tool message. Most packages apply a mark on a tool message to each of its
+   * Mark for the final part of a user or tool message. Most packages apply a mark on a tool message to each of its
    * results.
    */
   part: SharedV4ProviderOptions
-  /** Mark for the message itself, for packages that read the marks of messages. */
+  /** Mark for the message itself, for packages that read marks on messages. */
   message?: SharedV4ProviderOptions
 }
 
-/** Maximum number of marked system prompts, and of marked last messages. Anthropic accepts four marks. */
+/** Maximum number of marked messages at each end of the prompt. Anthropic accepts four marks in total. */
 const marksAtEachEnd = 2
 
-/**
- * Marks the first system prompts and the last messages. Marks copies of the messages, because prompts share message
- * objects.
- */
+/** Marks the first system prompts and the final messages. Marks copies, because prompts share message objects. */
 export function markForCache(
   prompt: LanguageModelV4Prompt,
   mark: CacheMark | undefined,
@@ -69,8 +66,8 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
 export const markInText = "tackle_cache_control"
 
 /**
- * Moves each {@link markInText} mark in a Chat Completions body to the text of its message. The content of the message
- * becomes a list of parts. A message without text loses its mark.
+ * Moves each {@link markInText} mark in a Chat Completions body to its message's text. The message's content becomes a
+ * list of parts. A message without text loses its mark.
  */
 export function marksIntoTexts(body: Record<string, unknown>): Record<string, unknown> {
   const { messages } = body

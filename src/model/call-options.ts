@@ -38,7 +38,7 @@ export interface CallRequest {
   headers?: Record<string, string>
 }
 
-/** Converts a request to the provider interface and applies the quirks of the model. */
+/** Converts a request to the provider interface and applies the model's quirks. */
 export function callOptions(request: CallRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
   const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
   const options: LanguageModelV4CallOptions = { prompt, abortSignal }
@@ -61,7 +61,7 @@ export function callOptions(request: CallRequest, abortSignal: AbortSignal): Lan
   if (request.topK !== undefined) options.topK = request.topK
   const cache = cacheKeyOptions(quirks.cacheKey, request.cacheKey)
   if (cache.options !== undefined || request.providerOptions !== undefined) {
-    // `openai.responses` reads the options of `openai`.
+    // `openai.responses` reads the `openai` options.
     const key = info?.server?.optionsKey ?? request.language.provider.split(".", 1)[0] ?? ""
     const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
     options.providerOptions = { [key]: { ...cache.options, ...own } }

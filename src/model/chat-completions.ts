@@ -18,16 +18,16 @@ export type ModelCall = LanguageModelV4CallOptions
 export type ModelPart = LanguageModelV4StreamPart
 /** A complete answer. */
 export type ModelAnswer = LanguageModelV4GenerateResult
-/** Token counts of an answer. A count is undefined if the server does not send it. */
+/** Token counts for an answer. A count is undefined if the server does not report it. */
 export type ModelUsage = LanguageModelV4Usage
 
-/** Options for opening a model of a server with a Chat Completions API. */
+/** Options for opening a model on a server with a Chat Completions API. */
 interface ChatServerOptions {
   /** Base URL, including `/v1` or any other path before `/chat/completions`. */
   baseURL: string
   modelID: string
   headers: Record<string, string>
-  /** Default fields of each request body. */
+  /** Default fields for each request body. */
   body: Readonly<Record<string, unknown>>
   fetch: typeof fetch
 }
@@ -59,8 +59,9 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * conversation is identified by its first message that is not a system prompt. A request reuses the JSON of the
  * conversation's messages up to the first message object that differs.
  *
- * Malformed arguments of a call are sent as the model wrote them. If the server refuses such a request, the request is
- * repeated once with the arguments as an object. All later requests also send malformed arguments as an object.
+ * Malformed arguments of a call are sent as the model wrote them. If the server rejects a request with malformed
+ * arguments, the request is repeated once with the arguments as an object. All later requests also send malformed
+ * arguments as an object.
  *
  * Use all three methods together. `model` passes only new messages to the package. `transformRequestBody` caches the
  * conversions. `fetch` sends the whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are
@@ -83,13 +84,13 @@ interface PendingRequest {
   body?: Uint8Array[]
 }
 
-/** Creates a cache for the models of one server. */
+/** Creates a cache for the models on one server. */
 export function createChatBodyCache(): ChatBodyCache {
   let conversations = new WeakMap<LanguageModelV4Message, EncodedConversation>()
   /** Conversations of the pending requests. Their bytes must not change. */
   const busy = new Set<EncodedConversation>()
   const pending = new Map<string, PendingRequest>()
-  /** Whether the server has refused malformed arguments. */
+  /** Whether the server has rejected malformed arguments. */
   let refused = false
 
   async function sendRepaired<T>(
@@ -131,7 +132,7 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 
   /**
-   * Returns the conversation with this first message. Returns a new one if none exists or another request is using it.
+   * Returns the conversation that begins with this message, or a new one if none exists or another request is using it.
    */
   function conversationOf(first: LanguageModelV4Message | undefined): EncodedConversation {
     const known = first && conversations.get(first)
@@ -156,7 +157,10 @@ export function createChatBodyCache(): ChatBodyCache {
       const [first, ...converted] = body.messages as Body[]
       const id = String(first?.content)
       const request = pending.get(id)
-      if (request === undefined) throw new Error("The request was not made by a model of this cache.")
+      if (request === undefined)
+        throw new Error(
+          "Cannot encode the request: wrap its model with the `model` method of the same cache.",
+        )
       const { system, added, conversation } = request
       let index = 0
       const encode = (message: LanguageModelV4Message): string => {
@@ -185,7 +189,7 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 }
 
-/** The JSON of the messages of one conversation, in one block of memory. */
+/** One conversation's messages as JSON, in one block of memory. */
 interface EncodedConversation {
   /**
    * Compares the stored messages with the messages of the prompt, starting at `begin`. Discards the first stored

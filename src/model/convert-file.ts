@@ -3,8 +3,7 @@ import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
 /**
- * Files that the servers of a provider family accept. A server refuses every request whose history contains any other
- * file.
+ * Files that a provider family's servers accept. A server rejects every request whose history contains any other file.
  */
 interface FileLimits {
   /** Accepted media types. */

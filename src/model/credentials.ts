@@ -7,8 +7,8 @@ import { isRecord, parseJson } from "../util/json.ts"
 /** Reads and writes the API keys and tokens of providers. */
 export interface Credentials {
   /**
-   * Returns the value of the first environment variable in `variables` that is set, or else the key in the auth file.
-   * Returns undefined if neither exists. Throws `UsageError` if the auth file is malformed or readable by other users.
+   * Returns the value of the first environment variable in `variables` that is set, or else the key in the auth file,
+   * or undefined if neither exists. Throws `UsageError` if the auth file is malformed or readable by other users.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
   /** Returns the provider's entry in the auth file. Throws the same errors as {@link key}. */
@@ -21,8 +21,8 @@ export interface Credentials {
   /** Returns the ids of the providers in the auth file. Throws the same errors as {@link key}. */
   providers(): Promise<string[]>
   /**
-   * Returns the keys and tokens of the auth file by name, so that output can mask them. Returns an empty record if the
-   * file is missing or cannot be used; {@link key} reports why it cannot be used.
+   * Returns the keys and tokens in the auth file, keyed by name, so that output can mask them. Returns an empty record
+   * if the file is missing or cannot be used; {@link key} reports why it cannot be used.
    */
   stored(): Promise<Record<string, string>>
 }
@@ -32,14 +32,14 @@ const AuthFile = z.lazy(() =>
 )
 
 /**
- * Opens the credentials. `authFile` is the path of `<data>/auth.json`, which may be missing. Example of its content:
+ * Opens the credentials. `authFile` is the path of `<data>/auth.json`, which may be missing. Example content:
  *
  * `{ "openai": { "type": "api", "key": "…" } }`
  */
 export function createCredentials(options: {
   environment: Readonly<Record<string, string | undefined>>
   authFile: string
-  /** Receives the keys and tokens by name whenever they are read or written, since they can change. */
+  /** Receives the keys and tokens, keyed by name, whenever they are read or written, since they can change. */
   onSecrets?: (secrets: Record<string, string>) => void
 }): Credentials {
   const { environment, authFile, onSecrets } = options
@@ -77,7 +77,7 @@ export function createCredentials(options: {
       try {
         return secretsIn(await read())
       } catch {
-        // Keys in such a file are not used. `key` reports the error.
+        // The keys in an invalid file are not used. `key` reports the error.
         return {}
       }
     },

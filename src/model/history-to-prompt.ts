@@ -26,7 +26,7 @@ export interface PromptInput {
 /**
  * Converts the history to the format of the provider interface. Every call gets exactly one result. One message
  * contains all results of a step, in the order of the calls. The result of a failed call begins with `Error: `. A call
- * without a result is reported as interrupted. Drops empty messages, nested calls, and the reasoning of other models.
+ * without a result is reported as interrupted. Drops empty messages, nested calls, and reasoning from other models.
  */
 export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
@@ -75,7 +75,10 @@ function systemMessage(text: string, known: readonly LanguageModelV4Message[]): 
 
 const gaps = new Map<string, LanguageModelV4Message>()
 
-/** Inserts an assistant message with the text between tool results and a user message. */
+/**
+ * Inserts an assistant message with the text between tool results and a user message. Without a text, returns the
+ * prompt unchanged.
+ */
 function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): LanguageModelV4Prompt {
   if (text === undefined) return prompt
   const gap = gaps.get(text) ?? { role: "assistant", content: [{ type: "text", text }] }
@@ -110,7 +113,7 @@ function hasEnded({ state }: ToolPart): boolean {
   return state.status === "completed" || state.status === "error"
 }
 
-/** Requirements of a provider family for the history. */
+/** A provider family's requirements for the history. */
 interface Requirements {
   /** Whether tool results can contain files. If false, the files follow in a user message. */
   filesInResults?: boolean
@@ -126,7 +129,7 @@ const requirements: Record<ProviderFamily, Requirements> = {
   other: {},
 }
 
-/** Converts the texts and files of a user message. */
+/** Converts the texts and files in a user message. */
 function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
   const content: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
   for (const part of parts) {
@@ -191,7 +194,8 @@ export function malformedArguments(raw: string): Record<string, unknown> {
 }
 
 /**
- * Returns a valid call id and tool name. An invalid id or name in the history would make every later request fail.
+ * Returns a valid call id and tool name, because an invalid id or name in the history would make every later request
+ * fail.
  */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
   const { callID } = quirksOf(model)
@@ -210,7 +214,7 @@ function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageM
     const { text, files } = resultOf(part, model)
     let output: LanguageModelV4ToolResultOutput = { type: "text", value: text }
     if (files.length > 0 && filesInResults) {
-      // Omits empty texts, because Anthropic refuses them.
+      // Omits empty texts, because Anthropic rejects them.
       const words = text.trim() === "" ? [] : [{ type: "text" as const, text }]
       output = { type: "content", value: [...words, ...files] }
     } else if (files.length > 0) {
@@ -251,7 +255,7 @@ export function prunedText(path: string): string {
   return `[This output was removed to save space. The full output is in ${path}]`
 }
 
-/** Replaces lone surrogates. They are valid in JavaScript, but many servers refuse them. */
+/** Replaces lone surrogates. They are valid in JavaScript, but many servers reject them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)

@@ -7,8 +7,8 @@ import { systemCode } from "../util/errors.ts"
  * Implements `fetch` over `node:http` for requests from provider packages. Their bodies are text or an array of
  * `Uint8Array`, and their headers are a record. Starts and runs faster than the global `fetch`: see
  * `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the process and keeps connections
- * alive. Passes other requests and redirects to the global `fetch`. Rejects with `TypeError` ("fetch failed") and a
- * cause if no answer arrives, and with the signal's reason if the signal aborts.
+ * alive. Passes other requests and redirects to the global `fetch`. Rejects with a `TypeError` ("fetch failed") that
+ * has a cause if no answer arrives, and with the signal's reason if the signal aborts.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)
@@ -144,12 +144,12 @@ function asResponse(
  */
 const intervalMs = 33
 
-/** Size in bytes at which a chunk does not wait. */
+/** Size in bytes at which a chunk is passed on immediately. */
 const chunkBytes = 64 * 1024
 
 /**
  * Converts a body to a web stream. Joins the data that arrives within `intervalMs` after a chunk. The first chunk and
- * the end of the body do not wait.
+ * the end of the body are passed on immediately.
  */
 function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
   let waiting: Buffer[] = []

@@ -16,7 +16,7 @@ export type ModelList =
 const providerMs = 5_000
 
 /**
- * Requests the ids of a known provider's models, sorted. Never rejects. `baseURL` overrides the provider's URL.
+ * Requests a known provider's model ids and returns them sorted. Never rejects. `baseURL` overrides the provider's URL.
  */
 export async function listModels(options: {
   providerID: string
@@ -45,7 +45,7 @@ function keyHeaders(family: ReturnType<typeof familyOf>, key: string): Record<st
 
 /** A model server on this machine. */
 export interface LocalServer {
-  /** The known provider that usually listens on the port, such as `ollama`. */
+  /** Id of the known provider that usually listens on the port, such as `ollama`. */
   providerID: string
   /**
    * Display name, such as `Ollama`. A different program may use the port, so ask the user before sending prompts to the
@@ -63,7 +63,7 @@ export interface LocalServer {
 const localMs = 1_000
 
 /**
- * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports of 127.0.0.1. Asks all ports for their
+ * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports on 127.0.0.1. Asks all ports for their
  * models in parallel and waits at most one second. Omits servers without models. `ports` maps provider ids to the ports
  * to check instead. Rejects only if the signal is aborted.
  */

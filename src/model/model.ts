@@ -24,8 +24,8 @@ export interface ModelInfo {
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
   /**
-   * Whether the model accepts images and the other file types of its family. If not true, a note replaces each such
-   * file.
+   * Whether the model accepts images and the other file types that its family supports. If not true, a note replaces
+   * each of these files.
    */
   attachment?: boolean
   /** Whether the server accepts a JSON Schema for the answer, including in requests with tools. */
@@ -38,7 +38,7 @@ export interface ModelInfo {
   timeouts?: { firstByteMs?: number; idleMs?: number }
 }
 
-/** The configured server of a model. */
+/** A model's configured server. */
 export interface ModelServer {
   /** AI SDK package for the server's protocol. */
   package: string
@@ -60,7 +60,7 @@ export interface Model {
 
 /**
  * Parses `provider/model`. The first slash is the separator: `openrouter/meta/llama` is the model `meta/llama`. Throws
- * `UsageError` for any other text. The message lists the `known` names.
+ * `UsageError` for any other text, with the `known` names in the message.
  */
 export function parseModelName(name: string, known: readonly string[] = []): ModelRef {
   const text = name.trim()
@@ -98,7 +98,7 @@ export const ModelConfig = z.lazy(() =>
     name: text,
     limit: z.strictObject({ context: size, output: size }).optional(),
     /**
-     * Whether the server accepts `tools`. If false, the default of `toolCalling` is `synthetic` instead of `native` or
+     * Whether the server accepts `tools`. If false, the default for `toolCalling` is `synthetic` instead of `native` or
      * `auto`.
      */
     tool_call: flag,
@@ -127,7 +127,7 @@ export const ModelConfig = z.lazy(() =>
 )
 export type ModelConfig = z.infer<typeof ModelConfig>
 
-/** The config section `provider.<id>`. Other keys of `options` go to the provider package. */
+/** The config section `provider.<id>`. Other keys in `options` are passed to the provider package. */
 export const ProviderConfig = z.lazy(() =>
   z.strictObject({
     /** AI SDK package. Defaults to the package of the known provider, or else to `@ai-sdk/openai-compatible`. */
@@ -142,7 +142,7 @@ export const ProviderConfig = z.lazy(() =>
         baseURL: text,
         apiKey: text,
         headers: z.record(z.string(), z.string()).optional(),
-        /** Time limit for an answer in milliseconds. False means no limit, which is the default. */
+        /** Time limit for an answer, in milliseconds. False, the default, means no limit. */
         timeout: z.union([milliseconds, z.literal(false)]).optional(),
         /** Time limit for the start of an answer, in milliseconds. */
         headerTimeout: timeout,

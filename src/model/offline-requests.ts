@@ -10,7 +10,7 @@ export type OfflineRequest =
   | { kind: "unknown"; text: string }
 
 /**
- * Splits a message into requests: at line breaks and list items, and at a comma, the end of a sentence, "and" or "then"
+ * Splits a message into requests at line breaks and list items, and at a comma, the end of a sentence, "and" or "then"
  * if a verb follows.
  */
 export function parseRequests(message: string): OfflineRequest[] {

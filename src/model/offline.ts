@@ -79,8 +79,8 @@ function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions)
 }
 
 /**
- * Returns the text that the user wrote, or the template of a command. Skips the text in angle brackets that Tackle adds
- * for files and reminders.
+ * Returns the text that the user wrote, or a command's template. Skips the text in angle brackets that Tackle adds for
+ * files and reminders.
  */
 function userText(message: LanguageModelV4Message | undefined): string {
   if (message?.role !== "user") return ""
@@ -194,7 +194,7 @@ function nextMove(options: {
   return step.length > 0 && options.mayCall ? { calls: step } : { answer: report(jobs, results) }
 }
 
-/** Returns the job's first call without a result. Returns undefined if all calls have a result or one failed. */
+/** Returns the job's first call without a result, or undefined if all calls have a result or one failed. */
 function pending(job: Job, results: OfflineResults): OfflineCall | undefined {
   for (const call of job.calls) {
     const result = results.get(call.callID)

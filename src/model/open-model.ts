@@ -28,7 +28,7 @@ export interface OpeningDependencies {
   fetch?: typeof fetch
   /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** If true, each event of a stream is passed on unchanged. By default, texts that arrive together are joined. */
+  /** Whether each stream event is passed on unchanged. By default, texts that arrive together are joined. */
   keepEvents?: boolean
   /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>
@@ -86,7 +86,7 @@ export async function openModel(
     },
     {
       importPackage: dependencies.importPackage ?? ((name) => import(name)),
-      // A `fetch` of a plugin or an application may read the body as text.
+      // A `fetch` from a plugin or an application may read the body as text.
       inPieces: replaced === undefined && dependencies.aroundFetch === undefined,
     },
   )
@@ -131,7 +131,7 @@ function asNamed(
   return changingCalls(inner, withSettings, { provider: ref.providerID, modelId: ref.modelID })
 }
 
-/** Returns a signal that aborts after the time with an error that names the key of the limit. */
+/** Returns a signal that aborts after `ms` milliseconds with an error that names the config key for the limit. */
 function timeLimit(ref: ModelRef, ms: number): AbortSignal {
   const controller = new AbortController()
   const expire = () =>
@@ -169,7 +169,7 @@ function noKey(provider: Provider): UsageError {
   return new UsageError(`${name} needs an API key. ${remedy}`, undefined, "model.no-key")
 }
 
-/** Settings of a provider package. Other keys are specific to the package. */
+/** Settings for a provider package. Other keys are specific to the package. */
 interface ProviderSettings {
   name: string
   baseURL: string | undefined
@@ -183,9 +183,9 @@ interface ProviderSettings {
 type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
- * Returns the model factory of a package. Shipped packages are imported by literal names, so that the bundle loads each
- * of them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts an
- * array of `Uint8Array` as the body. Throws `UsageError` if the settings are invalid or the package cannot be used. The
+ * Returns a package's model factory. Shipped packages are imported by literal names, so that the bundle loads each of
+ * them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts an array
+ * of `Uint8Array` as the body. Throws `UsageError` if the settings are invalid or the package cannot be used. The
  * factory throws `UsageError` if the package implements another version of the provider interface.
  */
 async function openPackage(
@@ -277,7 +277,7 @@ async function openForeign(
       throw packageError(`The provider package ${npm} could not be loaded: ${errorMessage(error)}`, error)
     }
     throw packageError(
-      `The provider package ${npm} of provider.${settings.name} is not installed. Install it where Tackle is installed: npm install ${npm} (with -g for a global installation)`,
+      `The provider package ${npm} for provider.${settings.name} is not installed. Install it where Tackle is installed: npm install ${npm} (add -g if Tackle is installed globally)`,
       error,
     )
   }
@@ -307,7 +307,7 @@ function hasLanguageModel(value: unknown): value is { languageModel: ModelFactor
 
 function noBaseURL(providerID: string): UsageError {
   return packageError(
-    `provider.${providerID}.options.baseURL is missing. Set it to the address of the server, such as http://127.0.0.1:8000/v1.`,
+    `provider.${providerID}.options.baseURL is missing. Set it to the server's base URL, such as http://127.0.0.1:8000/v1.`,
   )
 }
 

@@ -15,7 +15,7 @@ interface Report {
   url: string | undefined
   headers: Record<string, string>
   body: string
-  /** `type`, `code` and `status` of the provider's error object, as far as they are text. */
+  /** The values of `type`, `code` and `status` in the provider's error object that are text. */
   labels: string
   /** System error code such as `ECONNREFUSED`. */
   systemCode: string | undefined
@@ -25,8 +25,8 @@ interface Report {
 /**
  * Converts an error from a provider package. If the error or its cause is a `ProviderError`, returns it unchanged.
  * Otherwise, the message names the model, what happened and, if it is known, the next step. `streamed` means that the
- * error occurred within an answer. In this case, an unknown error is retryable, because the server had accepted the
- * request, unless its labels match {@link refusal}.
+ * error occurred within an answer. In this case, an unknown error is retryable unless its labels match {@link refusal},
+ * because the server had accepted the request.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
@@ -206,7 +206,7 @@ function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** A pattern for the error message with which servers refuse tools. */
+/** A pattern for the error message that servers send if they do not support tools. */
 interface Refusal {
   /** Servers that send the message. */
   server: string
@@ -216,8 +216,8 @@ interface Refusal {
 }
 
 /**
- * Refusals of known servers, from their source code and from bug reports. The patterns are narrow, since an error about
- * the schema of one tool must not match.
+ * Refusals by known servers, taken from their source code and from bug reports. The patterns are narrow, since an error
+ * about the schema of one tool must not match.
  */
 const refusals: readonly Refusal[] = [
   { server: "Ollama", status: [400], text: /does not support tools/i },
@@ -247,13 +247,15 @@ const refusals: readonly Refusal[] = [
   },
 ]
 
-/** Returns true if an answer with this status and text refuses tools. */
+/** Returns true if a response with this status and text means that the server rejects tools. */
 export function refusesTools(status: number | undefined, text: string): boolean {
   if (status === undefined) return false
   return refusals.some((row) => row.status.includes(status) && row.text.test(text))
 }
 
-/** Returns the server's message if an AI SDK error is a refusal of tools, or undefined for other errors. */
+/**
+ * Returns the server's message if an AI SDK error means that the server rejects tools, or undefined for other errors.
+ */
 export function toolRefusal(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined
   const { statusCode, responseBody, message } = error

@@ -22,7 +22,7 @@ interface ProviderRow {
   port?: number
 }
 
-/** Package of providers that do not specify one. */
+/** Package for providers that do not specify one. */
 export const defaultPackage = "@ai-sdk/openai-compatible"
 
 /** Package for OpenAI's own APIs. */
@@ -76,7 +76,7 @@ export function keyRemedy(providerID: string, extraVariables: readonly string[] 
   return `Set ${variables.join(" or ")} in the environment, set ${config}, or ${command}.`
 }
 
-/** Returns the wire format of a package. */
+/** Returns the wire format that a package uses. */
 export function familyOf(npm: string): ProviderFamily {
   const families: Record<string, ProviderFamily> = {
     [openaiPackage]: "openai",
@@ -125,8 +125,8 @@ export function findConfigured(
 }
 
 /**
- * Describes a model. Returns undefined if the provider is unknown, or if it is not in the table and its config lists
- * only other models.
+ * Returns a model's properties, or undefined if the provider is unknown, or if it is not in the table and its config
+ * lists only other models.
  */
 export function describeModel(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
   if (provider === undefined) return undefined
@@ -144,7 +144,7 @@ function infoOf(provider: Provider, modelID: string): ModelInfo {
     name: config?.name ?? modelID,
     toolCall: config?.tool_call ?? true,
     limit: { ...config?.limit },
-    // Many compatible servers do not accept files and refuse the whole request.
+    // Many compatible servers do not accept files and reject any request that contains one.
     attachment: config?.attachment ?? (family !== "openai-compatible" && family !== "other"),
     structuredOutput: config?.structured_output ?? family === "openai",
     family,
@@ -160,9 +160,9 @@ function infoOf(provider: Provider, modelID: string): ModelInfo {
 }
 
 /**
- * Describes a model object with the config of its provider. The id of the provider is the first word of the object's
- * `provider`, such as `openai` in `openai.responses`. The model accepts files if its package or the config says so. A
- * schema for the answer is used only if the config says so.
+ * Describes a model object, using its provider's config. The provider id is the first word of the object's `provider`,
+ * such as `openai` in `openai.responses`. The model accepts files if its package or the config says so. A schema for
+ * the answer is used only if the config says so.
  */
 export async function describeLanguage(
   { provider, modelId, supportedUrls }: LanguageModel,

@@ -23,14 +23,14 @@ export interface Models {
 export interface ModelsDependencies extends OpeningDependencies {
   /** The config section `provider`. */
   config: Readonly<Record<string, ProviderConfig>>
-  /** Stores which models refused tools. Default: a store in memory. */
+  /** Records of models that reject requests with tools. Default: an in-memory store. */
   toolSupport?: ToolSupport
   /** Additional providers by id. They override the config. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
 }
 
 /**
- * Combines the models of the table, the config, and `extra`. A provider package is loaded on the first call to
+ * Combines the models from the table, the config, and `extra`. A provider package is loaded on the first call to
  * `language()`.
  */
 export function createModels(dependencies: ModelsDependencies): Models {

@@ -7,7 +7,7 @@ type Environment = Readonly<Record<string, string | undefined>>
  * Applies the environment variables `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case) and `SSL_CERT_FILE` to
  * all HTTP requests of this process. Must be called before the first request. Adds the certificates in `SSL_CERT_FILE`
  * to the default certificates. `localhost`, `127.0.0.1` and `[::1]` never use a proxy. Returns a function that restores
- * the settings. Throws `UsageError` if the proxy or the certificate file is invalid.
+ * the previous settings. Throws `UsageError` if the proxy or the certificate file is invalid.
  */
 export async function useNetworkSettings(environment: Environment): Promise<() => void> {
   const restoreCertificates = await trustCertificates(environment)

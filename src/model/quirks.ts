@@ -14,20 +14,20 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
-/** Package option or header that carries the cache key of a session. */
+/** Package option or header that carries a session's cache key. */
 export type CacheKey = { option: string } | { header: string }
 
 /** Special requirements of a model or its server. */
 interface Quirks {
-  /** Transforms of tool schemas, in order. They run in addition to the transforms of the provider package. */
+  /** Transforms for tool schemas, in order. They run in addition to the provider package's transforms. */
   schema?: readonly SchemaTransform[]
   /** Converts a call id to an id that the server accepts. Equal ids produce equal results. */
   callID?(id: string): string
   /** Text of the assistant message to insert between tool results and a user message. */
   afterResults?: string
-  /** Cache mark for the first system prompts and the last messages. */
+  /** Cache mark for the first system prompts and the final messages. */
   cacheMark?: CacheMark
-  /** Option or header for the cache key of a session. */
+  /** Option or header for a session's cache key. */
   cacheKey?: CacheKey
   /**
    * Provider options for assistant messages without reasoning. Some servers require reasoning in messages with calls.
@@ -64,12 +64,12 @@ const claudeMark: CacheMark = {
   },
 }
 
-/** Mark for compatible servers that expect the mark in the text of the message. */
+/** Mark for compatible servers that expect the mark in the message's text. */
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
 /**
- * Marks for the Alibaba package. The package reads the mark of the part if a message has several parts, and otherwise
- * the mark of the message.
+ * Marks for the Alibaba package. If a message has several parts, the package reads the part's mark. Otherwise, it reads
+ * the message's mark.
  */
 const alibabaMark: CacheMark = {
   part: { alibaba: { cacheControl: ephemeral } },
@@ -129,7 +129,7 @@ const known = new WeakMap<ModelInfo, Quirks>()
 
 const usual: Quirks = { schema: [asObject] }
 
-/** Returns the quirks of a model. */
+/** Returns a model's quirks. */
 export function quirksOf(info: ModelInfo | undefined): Quirks {
   if (info === undefined) return usual
   const found = known.get(info) ?? merged(table.filter((row) => fits(row, info)))

@@ -20,8 +20,8 @@ const maxDelayMs = 30_000
 /**
  * Returns the milliseconds to wait before the next attempt, or undefined if the step must not be retried. `attempt` is
  * the number of the failed attempt, from 1. Returns the delay that the server requests. If the server requests none,
- * the delay is 1, 2, 4, … seconds plus up to a quarter, at most 30 seconds. `random` returns a number from 0 to 1 that
- * determines the addition, so that clients do not all retry at the same time.
+ * the delay is 1, 2, 4, … seconds plus a random part of up to a quarter, at most 30 seconds. `random` returns a number
+ * from 0 to 1 that determines the random part, so that clients do not all retry at the same time.
  */
 export function retryDelay(
   attempt: number,

@@ -14,7 +14,7 @@ export function asObject(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Replaces a union at the top level with one object that has the keys of all branches, for servers that refuse such
+ * Replaces a union at the top level with one object that has the keys of all branches, for servers that reject such
  * unions. A key is required if the schema itself, all branches of `anyOf` and `oneOf`, or any branch of `allOf` require
  * it. The tool itself rejects arguments that match no branch.
  */
@@ -61,7 +61,7 @@ export const constAsEnum = everywhere((schema) => {
   return { ...rest, enum: [only] }
 })
 
-/** Adds `items` of type `string` to arrays that define no items, because OpenAI and Gemini refuse such arrays. */
+/** Adds `items` of type `string` to arrays that define no items, because OpenAI and Gemini reject such arrays. */
 export const typedItems = everywhere((schema) =>
   schema.type === "array" && schema.items === undefined && schema.prefixItems === undefined
     ? { ...schema, items: { type: "string" } }

@@ -17,7 +17,7 @@ import { type ModelInfo, modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
-/** Timeouts of a streamed answer, in milliseconds. */
+/** Timeouts for a streamed answer, in milliseconds. */
 export interface StreamLimits {
   /** Maximum time until the answer begins. */
   firstByteMs: number
@@ -44,8 +44,8 @@ export interface StepRequest extends CallRequest {
 }
 
 /**
- * An event of a streamed answer. `id` and `callID` come from the provider. They identify the block or call of an event
- * and can repeat in the next answer.
+ * An event of a streamed answer. `id` and `callID` come from the provider. They identify the block or call that the
+ * event belongs to, and may be reused in the next answer.
  */
 export type StepEvent =
   | {
@@ -70,8 +70,8 @@ export type StepEvent =
 /**
  * Requests one step and streams the answer. The event `finish` comes exactly once, at the end. A `tool-call` may come
  * without a `tool-start`. Execute calls only after `finish`, since an incomplete answer may contain a truncated call.
- * Throws {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and the error of
- * `abortedError` if the signal aborts. Leaving the loop early closes the connection.
+ * Throws {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and the error
+ * from `abortedError` if the signal aborts. Leaving the loop early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request
@@ -155,7 +155,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
     if (finish === undefined) throw watch.stopped ?? incompleteAnswer(modelName(ref))
     yield finish
   } catch (error) {
-    // Do not report an error in the config as an error of the provider.
+    // Do not report an error in the config as a provider error.
     if (watch.stopped === undefined && error instanceof UsageError) throw error
     throw watch.stopped ?? toProviderError(error, ref, { streamed: begun })
   } finally {
@@ -257,8 +257,8 @@ function readCount(value: unknown): number | undefined {
 }
 
 /**
- * Returns the retryable error for a server that has sent nothing for `ms` milliseconds. The message names the key that
- * sets this limit. `begun` is true if the answer has begun.
+ * Returns the retryable error for a server that has sent nothing for `ms` milliseconds. The message names the config
+ * key that sets this limit. `begun` is true if the answer has begun.
  */
 function silence(
   ref: ModelInfo["ref"],

@@ -20,8 +20,8 @@ type Outcome = Omit<ToolFinding, "name">
  * Tests a live server with up to four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
  * several calls in one answer. `model` must not have a tool policy. A capability can also appear to be missing because
- * the model chose not to call a tool. Rejects if the signal aborts, or if the first request fails for a reason other
- * than a refusal of tools.
+ * the model chose not to call a tool. Rejects if the signal aborts, or if the first request fails for any reason except
+ * that the server rejects tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -81,7 +81,7 @@ function question(text: string): LanguageModelV4Prompt {
   return [{ role: "user", content: [{ type: "text", text }] }]
 }
 
-/** Returns the answer, or the server's message if the server refuses tools. */
+/** Returns the answer, or the server's message if the server rejects tools. */
 async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOptions) {
   try {
     return await model.doGenerate(call)

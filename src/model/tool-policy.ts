@@ -6,7 +6,7 @@ import { modelName, type ToolCalling } from "./model.ts"
 import { toolRefusal } from "./provider-error.ts"
 import type { ToolSupport } from "./tool-support.ts"
 
-/** The tool policy of a model. */
+/** A model's tool policy. */
 interface ToolPolicyOptions {
   ref: ModelRef
   policy: ToolCalling
@@ -14,7 +14,7 @@ interface ToolPolicyOptions {
   key: string
   /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
-  /** Stores which models refused tools. Used by `auto`. */
+  /** Records of models that reject requests with tools. Used by `auto`. */
   memory: ToolSupport
 }
 
@@ -24,8 +24,8 @@ interface ToolPolicyOptions {
  * - `synthetic`: describes tools in the prompt and reads calls from the text.
  * - `reject`: throws `UsageError` for a request with tools. The message names the config key.
  * - `ignore`: removes the tools, and describes earlier calls as text.
- * - `auto`: acts as `native` until the server refuses tools, then as `synthetic`. Stores the refusal under the model's
- *   name.
+ * - `auto`: acts as `native` until the server rejects tools, then as `synthetic`. Records the rejection under the
+ *   model's name.
  */
 export function withToolPolicy(language: LanguageModelV4, options: ToolPolicyOptions): LanguageModelV4 {
   const { ref, policy, dialect, memory } = options

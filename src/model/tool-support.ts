@@ -4,11 +4,11 @@ import { dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Stores which models refused tools. Names have the form `provider/model`. */
+/** Records which models reject requests with tools. Names have the form `provider/model`. */
 export interface ToolSupport {
-  /** Returns the server's message if the model refused tools, or undefined if it did not. */
+  /** Returns the server's message if the model rejected tools, or undefined if no rejection is recorded. */
   refused(name: string): string | undefined
-  /** Stores a refusal. Throws `TackleError` if writing fails. */
+  /** Records a rejection. Throws `TackleError` if writing fails. */
   remember(name: string, reason: string): void
   /**
    * Forgets one model, or all models if `name` is undefined. Returns the forgotten names. Throws `TackleError` if
@@ -43,7 +43,7 @@ export function openToolSupport(dataDirectory: string): ToolSupport {
   }
 }
 
-/** Creates a store in memory. */
+/** Creates an in-memory store. */
 export function createToolSupport(): ToolSupport {
   const known = new Map<string, string>()
   return {
@@ -57,7 +57,7 @@ export function createToolSupport(): ToolSupport {
   }
 }
 
-/** Reads the file and drops invalid entries. The next refusal stores an entry again. */
+/** Reads the file and drops invalid entries. The next rejection records an entry again. */
 function load(path: string): Refusals {
   let text: string
   try {

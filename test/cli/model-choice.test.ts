@@ -8,7 +8,7 @@ test("reports a model that cannot be used as configured as a config error, and c
   const tried: [string, RegExp][] = [
     ["anthropic/claude-x", /Anthropic needs an API key.*ANTHROPIC_API_KEY/],
     ["nowhere/m", /provider\.nowhere\.options\.baseURL is missing/],
-    ["foreign/m", /no-such-package of provider\.foreign is not installed/],
+    ["foreign/m", /no-such-package for provider\.foreign is not installed/],
     ["nobody/m", /The model nobody\/m is unknown/],
   ]
   for (const [model, message] of tried) {

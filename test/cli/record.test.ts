@@ -257,7 +257,7 @@ test("rejects an invalid recording, and a message next to one, as usage errors",
   await machine.project.write("x.jsonl", '{"type":"run","version":2}')
   expect(await machine.run(["run", "--replay", "x.jsonl"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("x.jsonl:1 is not a line of a recording"),
+    stderr: expect.stringContaining("x.jsonl:1 is not a valid recording line"),
   })
   expect(await machine.run(["run", "--replay", "none"])).toMatchObject({ code: 2 })
   expect(await machine.run(["run", "--replay", "x.jsonl", "go"])).toMatchObject({

@@ -5,7 +5,7 @@ import { parseJson } from "../../util/json.ts"
 import { ProviderConfig } from "../model.ts"
 
 /**
- * A file of the prompt with its content, because a replay does not read files. Text is stored unencoded, so that
+ * A file in the prompt with its content, because a replay does not read files. Text is stored unencoded, so that
  * placeholders can replace paths in the text.
  */
 const RecordedFile = z.lazy(() =>
@@ -64,7 +64,7 @@ export const RunLine = z.strictObject({
   deny: z.array(z.string()),
   /** Whether the user could answer questions from the model. */
   questions: z.boolean(),
-  /** Prompt of an MCP server that the user invoked as a command, with its arguments filled in. */
+  /** MCP server prompt that the user invoked as a command, with its arguments filled in. */
   command: z
     .strictObject({
       name: z.string(),
@@ -216,7 +216,7 @@ function readLine(line: string, location: string): RecordingLine {
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   throw new UsageError(
-    `${location} is not a line of a recording: ${issue?.path.join(".") || "the line"}: ${issue?.message}`,
+    `${location} is not a valid recording line: ${issue?.path.join(".") || "the line"}: ${issue?.message}`,
   )
 }
 

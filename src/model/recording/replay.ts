@@ -19,8 +19,8 @@ interface Replay {
   /** Returns the MCP tools that the next request offers. */
   offered(): McpLine["tools"]
   /**
-   * Returns a description of the first difference, or of the first missing request if there is no other difference.
-   * Returns undefined if the run matches the recording. Call this method after the run.
+   * Returns a description of the first difference, or of the first missing request if there is no other difference, or
+   * undefined if the run matches the recording. Call this method after the run.
    */
   end(): string | undefined
 }
