@@ -79,7 +79,7 @@ function createReader() {
   let string: { text: string; isKey: boolean } | undefined
   /** The current number or word. */
   let word = ""
-  /** The last certain position. */
+  /** The latest certain position. */
   let place: Place = { open: [], string: undefined, isFresh: false }
 
   function certain(position: Omit<Place, "open">): string {
@@ -204,8 +204,8 @@ function createReader() {
 }
 
 /**
- * Returns the JSON text that completes the value after the sent text. Returns undefined if the sent text does not
- * match the value.
+ * Returns the JSON text that completes the value after the sent text, or undefined if the sent text does not match the
+ * value.
  */
 function completion({ open, string, isFresh }: Place, value: Record<string, unknown>): string | undefined {
   const values: unknown[] = [value]

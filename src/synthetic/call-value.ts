@@ -65,7 +65,7 @@ function callByKey(
   const [name, ...others] = Object.keys(value)
   const given = name === undefined ? undefined : value[name]
   if (name === undefined || others.length > 0 || !tools.has(name) || !isRecord(given))
-    return { ok: false, reason: 'names no tool: "name" is missing' }
+    return { ok: false, reason: 'has no tool name: "name" is missing' }
   return callOfValue({ name, arguments: given }, tools, exact)
 }
 

@@ -46,7 +46,7 @@ export interface CallSink {
   malformed(call: MalformedCall): void
 }
 
-/** The input of a reader. The source's position is directly after the opening. */
+/** Input for a reader. The source's position is directly after the opening. */
 export interface ReadContext {
   source: Source
   sink: CallSink
@@ -57,7 +57,7 @@ export interface ReadContext {
   atLineStart: boolean
   /** True after the first call in this answer. */
   afterCall: boolean
-  /** True if only white space and marks are between the last call and the opening. */
+  /** True if only white space and marks are between the previous call and the opening. */
   followsCall: boolean
 }
 

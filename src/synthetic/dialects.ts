@@ -29,7 +29,7 @@ const dialectsByModel: readonly [RegExp, DialectName][] = [
   [/llama/i, "llama"],
 ]
 
-/** Returns the dialect that a model with this id is most likely to write well. Default: `hermes`. */
+/** Returns the dialect that a model with this id is most likely to write well, or `hermes` if no row matches. */
 export function dialectFor(modelID: string): DialectName {
   return dialectsByModel.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
 }

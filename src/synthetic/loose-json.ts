@@ -237,7 +237,7 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
   let quote: string | undefined
   let escaped = false
   let isKey = false
-  /** The last character other than white space. A quote after a letter is an apostrophe. */
+  /** The previous character other than white space. A quote after a letter is an apostrophe. */
   let before = ""
   for (;;) {
     if (source.position >= source.text.length) {

@@ -6,7 +6,7 @@ export type LeadIn = "intent" | "neutral" | "mention"
 
 /** The text before a call. */
 interface TextBefore {
-  /** The text before the call on its line. If the call begins the line, the last earlier line that is not empty. */
+  /** The text before the call on its line. If the call begins the line, the nearest earlier line that is not empty. */
   text: string
   /** True if the call begins its line. */
   ownLine: boolean

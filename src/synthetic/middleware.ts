@@ -15,7 +15,7 @@ import { createTranslator } from "./translate.ts"
 
 /** Options for synthetic tool calling. */
 export interface SyntheticOptions {
-  /** Format of calls. Defaults to the format for the model's id, or else to `hermes`. */
+  /** Format for calls. Defaults to the format for the model's id, or else to `hermes`. */
   dialect?: DialectName
   /**
    * Maximum number of retries within one request after a malformed call, or after an answer without a required call.
@@ -26,9 +26,9 @@ export interface SyntheticOptions {
 
 /**
  * Returns AI SDK middleware that adds tool calling to a model that does not support it. The middleware describes the
- * tools in the prompt and reads calls from the text of the answer. The `providerMetadata` of a call describes repairs
- * (`tackle.repaired`). The `providerMetadata` of the finish part contains the number of retries if there were any
- * (`tackle.retries`). The middleware drops tools that the provider executes.
+ * tools in the prompt and reads calls from the text of the answer. A call's `providerMetadata` describes repairs
+ * (`tackle.repaired`). The finish part's `providerMetadata` contains the number of retries, if any (`tackle.retries`).
+ * The middleware drops tools that the provider executes.
  *
  * The middleware does not use `transformParams`, because it needs the tools to read the answer and may call the model
  * several times for one request.
@@ -41,7 +41,7 @@ export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4M
   }
 }
 
-/** Applies {@link syntheticTools} to a model. Does not need `wrapLanguageModel` of the AI SDK. */
+/** Applies {@link syntheticTools} to a model. Does not need `wrapLanguageModel` from the AI SDK. */
 export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOptions = {}): LanguageModelV4 {
   return {
     specificationVersion: "v4",

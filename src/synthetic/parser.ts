@@ -45,7 +45,7 @@ export function createCallParser(options: {
   tools: readonly SyntheticTool[]
   /** The dialect that the model was asked to use. */
   dialect: DialectName
-  /** Texts that the model has read, such as tool results. A call that repeats a part of such a text is a quotation. */
+  /** Texts that the model has read, such as tool results. A call that repeats a part of one of them is a quotation. */
   quotable?: readonly string[]
 }): CallParser {
   const source = createSource()
@@ -81,7 +81,7 @@ export function createCallParser(options: {
  */
 const maxUnclosed = 30
 
-/** Number of read characters after which the source discards them. */
+/** Number of characters that are read before the source discards them. */
 const forgetAfter = 4_096
 
 /**
@@ -259,8 +259,8 @@ function* findOpening(
 
 /**
  * Returns the end of the thinking block that contains the current position. Calls in this block are text. If the block
- * never ends, returns the end of the text if the answer was cut off, and otherwise undefined. Returns undefined outside
- * a block.
+ * never ends, returns the end of the text if the answer was cut off. Returns undefined if it was not, and outside a
+ * block.
  */
 function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
   const end = context.thoughtsEnd()

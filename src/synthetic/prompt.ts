@@ -9,7 +9,7 @@ import type {
 import { isRecord } from "../util/json.ts"
 import type { Dialect, MalformedCall, SyntheticTool } from "./dialect.ts"
 
-/** Describes the tools and the format of calls, for the system prompt. */
+/** Describes the tools and the call format, for the system prompt. */
 export function describeTools(options: {
   tools: readonly SyntheticTool[]
   dialect: Dialect
@@ -63,9 +63,9 @@ function placeholder(property: unknown): unknown {
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
- * Converts the history for a server that does not support tools. Calls become text of the assistant, and results become
- * user messages. Appends `instructions` to the system prompt. Joins consecutive messages with the same role, which many
- * chat templates refuse.
+ * Converts the history for a server that does not support tools. Calls become assistant text, and results become user
+ * messages. Appends `instructions` to the system prompt. Joins consecutive messages with the same role, which many chat
+ * templates reject.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,
@@ -118,7 +118,7 @@ export function resultTexts(prompt: LanguageModelV4Prompt): string[] {
 
 function convertResult({ toolName, output, providerOptions }: LanguageModelV4ToolResultPart): UserContent {
   const { text, files } = convertOutput(output)
-  // Prevents the output of a tool from closing the element that contains it.
+  // Prevents a tool's output from closing the element that contains it.
   const inner = text.replaceAll("</tool_response", "<\\/tool_response")
   const wrapped = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
   return [{ type: "text", text: wrapped, providerOptions }, ...files]
@@ -157,7 +157,7 @@ function convertOutput(output: LanguageModelV4ToolResultPart["output"]): {
   return { text, files }
 }
 
-/** Appends the message, or joins it with the last message if both have the same role. */
+/** Appends the message, or joins it with the previous message if both have the same role. */
 function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   if (message.role !== "system" && message.content.length === 0) return
   const last = messages.at(-1)

@@ -6,7 +6,7 @@ import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile }
 
 /** Options for reading objects. */
 interface ObjectOptions {
-  /** Mark that ends the objects, if the format has such a mark. */
+  /** Mark that ends the objects, if the format has one. */
   stop?: string
 }
 
@@ -54,7 +54,7 @@ const head = new RegExp(
   "y",
 )
 
-/** Maximum length of the usual beginning in characters. */
+/** Maximum length of the usual beginning, in characters. */
 const longestHead = 300
 
 /** Reads one object that begins at the current position. Reports exactly one call or malformed call to the sink. */

@@ -5,7 +5,7 @@ import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-json.ts"
 import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
 
-/** A format of calls whose parameters are elements. */
+/** A call format whose parameters are elements. */
 export interface ParameterForm {
   /** Reads the beginning of a parameter and returns its name, or undefined if no parameter follows. */
   key(context: ReadContext): Reading<string | undefined>
@@ -52,7 +52,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
       ? yield* readText(context, { form, key, isNext }, add)
       : yield* readValue(context, { form, key, isNext })
     if (value === undefined) {
-      problem ??= `does not end the parameter ${key}`
+      problem ??= `has no closing tag for the parameter ${key}`
       cut = source.cut
       break
     }
@@ -60,7 +60,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
   }
   const closed = yield* takeOne(context, form.end)
   if (!closed && !(source.ended && source.position >= source.text.length))
-    problem ??= `contains text outside of parameters; it must end with ${form.end[0]}`
+    problem ??= `contains text outside of parameters; the call must end with ${form.end[0]}`
   if (!closed && source.cut) {
     problem ??= "is incomplete"
     cut = true

@@ -11,7 +11,8 @@ export interface Source {
   /** True if the answer reached its token limit. Open values are then incomplete. */
   cut: boolean
   /**
-   * The last piece and some text before it. If possible, `slice` reads from this string instead of from the whole text.
+   * The latest piece and some text before it. If possible, `slice` reads from this string instead of from the whole
+   * text.
    */
   recent: string
   /** Offset of `recent` in the text. */
@@ -20,7 +21,7 @@ export interface Source {
   unclosed: number
 }
 
-/** Number of characters that `recent` keeps before the last piece. Longer than any mark. */
+/** Number of characters that `recent` keeps before the latest piece. Longer than any mark. */
 const overlap = 64
 
 /** Creates an empty source. */
@@ -43,8 +44,8 @@ export function forget(source: Source): void {
 }
 
 /**
- * Returns `text.slice(from, to)`. Slicing a string that was built from pieces copies the whole string, so this
- * function reads from the last piece if possible.
+ * Returns `text.slice(from, to)`. Slicing a string that was built from pieces copies the whole string, so this function
+ * reads from the latest piece if possible.
  */
 export function slice({ text, recent, recentAt }: Source, from: number, to = text.length): string {
   return from >= recentAt ? recent.slice(from - recentAt, Math.max(0, to - recentAt)) : text.slice(from, to)

@@ -105,7 +105,7 @@ export function createTextContext(): TextContext {
   let codeOpen = 0
   let backticks = 0
   let inExample = false
-  /** Text since the last example. */
+  /** Text since the latest example. */
   let sinceExample = ""
   let callBefore = false
 

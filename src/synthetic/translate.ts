@@ -16,7 +16,7 @@ type Part = LanguageModelV4StreamPart
 interface Translator {
   /** Converts a part. Holds back `finish`, the last part of an attempt. */
   take(part: Part): Part[]
-  /** Returns the outcome of the last attempt, or undefined if the attempt ended without `finish`. */
+  /** Returns the outcome of the latest attempt, or undefined if the attempt ended without `finish`. */
   outcome(): AnswerOutcome | undefined
   /** Starts another attempt. */
   again(): void
@@ -43,7 +43,7 @@ export function createTranslator(options: {
   dialect: DialectName
   /** Texts that the model has read. A call that repeats a part of one of them is a quotation. */
   quotable?: readonly string[]
-  /** Tool choice of the request. It can limit the calls to one tool. */
+  /** The request's tool choice. It can limit the calls to one tool. */
   choice?: LanguageModelV4ToolChoice | undefined
 }): Translator {
   let attempt = 0
@@ -100,7 +100,9 @@ export function createTranslator(options: {
     }
   }
 
-  /** Returns the parts of a call to an unknown tool. The engine answers the call as with native tool calling. */
+  /**
+   * Returns the parts of a call to an unknown tool. The engine handles the call as it does with native tool calling.
+   */
   function unknownCall({ tool, input }: ReadCall): Part[] {
     const id = newId("call")
     calls += 1
@@ -120,7 +122,7 @@ export function createTranslator(options: {
     return parts
   }
 
-  /** Returns the text of the last attempt, unless it equals the text of the first attempt. */
+  /** Returns the text of the latest attempt, unless it equals the text of the first attempt. */
   function emitHeldText(): Part[] {
     if (["", firstText.trim()].includes(heldText.trim())) return []
     return emitText(firstText.trim() === "" ? heldText : `\n\n${heldText}`)
@@ -228,8 +230,8 @@ function callParts(id: string, toolName: string, input: string, repaired?: strin
 }
 
 /**
- * Changes the finish reasons `stop` and `other` to `tool-calls`. Keeps other reasons. For example, the last call may be
- * incomplete if the reason is `length`.
+ * Changes the finish reasons `stop` and `other` to `tool-calls`. Keeps other reasons. For example, `length` means that
+ * the last call may be incomplete.
  */
 function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
   return reason.unified === "stop" || reason.unified === "other"

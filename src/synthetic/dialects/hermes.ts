@@ -11,8 +11,8 @@ interface Tag {
   opening: string
   closing: string
   /**
-   * If true and the opening tag starts a line, content between the tags that is not a call is reported as a malformed
-   * call. Otherwise, such content is text.
+   * Whether the tags may contain only calls. If true and the opening tag starts a line, any other content is reported
+   * as a malformed call. In all other cases, it is text.
    */
   onlyCalls: boolean
 }
@@ -135,8 +135,8 @@ function* readNameElement(context: ReadContext, closing: string): Reading<boolea
 }
 
 /**
- * Returns the parameter format of GLM: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The model sometimes omits
- * the opening tag of a key or value.
+ * Returns GLM's parameter format: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The model sometimes omits the
+ * opening tag of a key or value.
  */
 function argumentPairs(closing: string): ParameterForm {
   return {
@@ -155,8 +155,8 @@ function argumentPairs(closing: string): ParameterForm {
 }
 
 /**
- * Reports a closed tag without a call as a malformed call if its content must be a call and it begins a line. A tag
- * that surrounds another tag is a mark, and so is a tag without a call at the end of the answer, after a call. Any
+ * Reports a closed tag without a call as a malformed call if its content must be a call and the tag begins a line. A
+ * tag that surrounds another tag is a mark, and so is a tag without a call at the end of the answer, after a call. Any
  * other tag without a call is text.
  */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
@@ -173,7 +173,7 @@ function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Readin
   return "calls"
 }
 
-/** Calls as JSON in `<tool_call>` tags, the format of Hermes, Qwen, and models derived from them. */
+/** Calls as JSON in `<tool_call>` tags, the format used by Hermes, Qwen, and models derived from them. */
 export const hermes: Dialect = {
   name: "hermes",
   openings: [...tagOpenings, listTag, bareObject],

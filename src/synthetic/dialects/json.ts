@@ -165,7 +165,7 @@ const pythonTag: Opening = {
   },
 }
 
-/** Calls as JSON, alone or after a mark, the format of Llama 3. */
+/** Calls as JSON, alone or after a mark, the format used by Llama 3. */
 export const llama: Dialect = {
   name: "llama",
   openings: [pythonTag, ...elementOpenings, bareObject],
@@ -207,7 +207,7 @@ function* readName({ source }: ReadContext): Reading<string | undefined> {
   return undefined
 }
 
-/** Calls as a JSON list after `[TOOL_CALLS]`, the format of Mistral. */
+/** Calls as a JSON list after `[TOOL_CALLS]`, the format used by Mistral. */
 export const mistral: Dialect = {
   name: "mistral",
   openings: [toolCalls, bareList],

@@ -6,7 +6,7 @@ import { readArguments, readNoArguments, readObjectCall } from "../read-json.ts"
 import { charAt, type Reading, sees, takeAll, takeUntil, takeWhile } from "../source.ts"
 import { tagClosings } from "./hermes.ts"
 
-/** A format of calls between special marks, in which the name precedes the arguments. */
+/** A format for calls between special marks, in which the name precedes the arguments. */
 interface MarkedCall {
   openings: readonly string[]
   /** Matches the text between the opening and the arguments. The first group is the tool's name. */
@@ -126,7 +126,7 @@ function nameOf(id: string, tools: ReadonlyMap<string, SyntheticTool>): string {
   return candidates.find((name) => tools.has(name)) ?? id.replace(/^functions\./, "").replace(/:\d+$/, "")
 }
 
-/** Marks of FunctionGemma and Gemma 4, as in `call:read{filePath:<escape>a.txt<escape>}`. */
+/** Marks used by FunctionGemma and Gemma 4, as in `call:read{filePath:<escape>a.txt<escape>}`. */
 const forms = [
   { opening: "<start_function_call>call:", quote: "<escape>", end: "<end_function_call>" },
   { opening: "<|tool_call>call:", quote: '<|"|>', end: "<tool_call|>" },

@@ -25,7 +25,7 @@ const marked: Opening = {
   },
 }
 
-/** Calls in Python syntax, the format of Llama 4, Gemma, and other models. */
+/** Calls in Python syntax, the format used by Llama 4, Gemma, and other models. */
 export const pythonic: Dialect = {
   name: "pythonic",
   openings: [marked, toolCodeFence, list, bareObject],
