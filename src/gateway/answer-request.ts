@@ -19,7 +19,7 @@ export interface AnswerDependencies {
   policy: ToolCalling
   /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
-  /** Stores the models for which the upstream refused tools. */
+  /** Records of models for which the upstream rejects requests with tools. */
   memory: ToolSupport
 }
 
@@ -39,9 +39,9 @@ interface Exchange {
  * Answers one request according to the tool policy:
  * - `native`: passes the tools to the upstream.
  * - `synthetic`: describes tools in the prompt and reads calls from the text.
- * - `reject`: refuses requests with tools. Acts as `native` for other requests.
+ * - `reject`: rejects requests with tools. Acts as `native` for other requests.
  * - `ignore`: acts as `synthetic`, but without tools. Calls and results in the history become text.
- * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
+ * - `auto`: acts as `native` until the upstream rejects tools for a model, then as `synthetic` for that model.
  *
  * With `native`, passes requests to the Chat Completions API through unchanged, and converts requests to the other
  * APIs. Rejects if an error occurs before the answer has begun, or if an answer that is passed through is interrupted.
@@ -66,10 +66,10 @@ export function readJson(text: string): Record<string, unknown> {
 }
 
 /**
- * Forwards the request to the upstream and the answer to the client, both unchanged. Returns false, without a reply to
- * the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream refuses the tools,
- * now or earlier. Throws `GatewayError` if the request is invalid, or if it contains tools and the policy is
- * `reject`.
+ * Forwards the request to the upstream and the answer to the client, both unchanged, and returns true. Returns false,
+ * without a reply to the client, if the tool policy requires a conversion, or if the policy is `auto` and the upstream
+ * rejects the tools now or has rejected them before. Throws `GatewayError` if the request is invalid, or if it contains
+ * tools and the policy is `reject`.
  */
 async function passThrough(
   body: Record<string, unknown>,

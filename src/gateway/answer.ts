@@ -31,7 +31,7 @@ export type AnswerEvent =
 /** Assembles an answer from the parts that a model returns. */
 interface AnswerReader {
   /**
-   * Returns the events of a part. If the part reports an error, throws this error. Throws `GatewayError` if the part
+   * Returns the events for a part. If the part reports an error, throws that error. Throws `GatewayError` if the part
    * ends an answer that is malformed or incomplete.
    */
   take(part: ModelPart): AnswerEvent[]
@@ -114,7 +114,7 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   }
 
   /**
-   * Returns the last events. Throws `GatewayError` if a call is incomplete, or if a call is malformed although the
+   * Returns the final events. Throws `GatewayError` if a call is incomplete, or if a call is malformed although the
    * output limit did not cut the answer off.
    */
   function finish({ finishReason, usage }: Extract<ModelPart, { type: "finish" }>): AnswerEvent[] {

@@ -229,7 +229,7 @@ export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): numb
 }
 
 /**
- * Returns the token counts of an answer. Estimates the input and output counts if the upstream did not send them,
+ * Returns the token counts for an answer. Estimates the input and output counts if the upstream did not send them,
  * because clients use these counts to decide when to shorten their history. Other missing counts are 0.
  */
 export function countTokens({ blocks, usage }: Answer, call: ClientRequest["call"]) {

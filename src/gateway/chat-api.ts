@@ -143,7 +143,7 @@ function toModelCall(request: TextRequest): Call {
   return call
 }
 
-/** Returns the fields of the request that the model call does not contain. */
+/** Returns the request fields that the model call does not contain. */
 function otherSettings(request: TextRequest): Record<string, unknown> {
   const {
     model: _model,

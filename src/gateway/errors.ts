@@ -9,11 +9,11 @@ interface GatewayErrorDetails {
   status: number
   /** Error code. Uses OpenAI's code if OpenAI defines one. */
   label: string
-  /** Error type of the upstream. Default: OpenAI's type for the status. */
+  /** Error type from the upstream. Default: OpenAI's type for the status. */
   type?: string | undefined
-  /** The invalid field of the request, such as `messages.0.role`. */
+  /** Invalid request field, such as `messages.0.role`. */
   param?: string | undefined
-  /** Headers of the answer, such as `retry-after`. */
+  /** Response headers, such as `retry-after`. */
   headers?: Record<string, string>
   /** Original error, for debugging. The client does not receive it. */
   cause?: unknown
@@ -109,7 +109,7 @@ export function toGatewayError(error: unknown): GatewayError {
 }
 
 /**
- * OpenAI's code for a request that exceeds the context of the model. Clients that receive this code shorten their
+ * OpenAI's code for a request that exceeds the model's context window. Clients that receive this code shorten their
  * history.
  */
 export const tooLong = "context_length_exceeded"
@@ -146,5 +146,5 @@ function retryAfter(headers: unknown): Record<string, string> {
   return typeof value === "string" ? { "retry-after": value } : {}
 }
 
-/** Maximum length of an error message in characters. Error pages of proxies can be very long. */
+/** Maximum length of an error message in characters. Proxy error pages can be very long. */
 const longestText = 2_000

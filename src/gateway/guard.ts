@@ -6,7 +6,7 @@ import { GatewayError } from "./errors.ts"
 export interface GuardOptions {
   /** Key that clients must send as `Authorization: Bearer` or `x-api-key`. Undefined if no key is required. */
   key: string | undefined
-  /** Maximum size of a request body in bytes. A larger body is refused with status 413. */
+  /** Maximum size of a request body in bytes. A larger body is rejected with status 413. */
   maxBodyBytes: number
 }
 
@@ -30,13 +30,13 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
     })
   }
   if (headers.origin !== undefined && !isLoopbackOrigin(headers.origin)) {
-    throw new GatewayError("The gateway refuses requests from web pages of other hosts.", {
+    throw new GatewayError("The gateway rejects requests from web pages on other hosts.", {
       status: 403,
       label: "wrong_origin",
     })
   }
   // A web page can send a form or plain text to any address. Before it sends JSON, a browser sends a preflight request,
-  // which the gateway refuses.
+  // which the gateway rejects.
   if (method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "")) {
     throw new GatewayError("Send the body as application/json.", {
       status: 415,

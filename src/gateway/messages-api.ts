@@ -82,7 +82,7 @@ const MessagesRequest = z.looseObject({
 /** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
 type MessagesRequest = z.infer<typeof MessagesRequest>
 
-/** Returns the fields of the request in the format of the Chat Completions API. */
+/** Returns the request fields in the format of the Chat Completions API. */
 function settingsOf(request: MessagesRequest): Record<string, unknown> {
   const { max_tokens, stop_sequences: stop, temperature, top_p, top_k, output_config } = request
   const schema = output_config?.format?.schema
@@ -216,7 +216,7 @@ function readAssistant(blocks: readonly Block[], where: string, names: Map<strin
   return content.length > 0 ? [{ role: "assistant", content }] : []
 }
 
-/** Converts a user message. In the returned messages, the results of calls come first. */
+/** Converts a user message. In the returned messages, the call results come first. */
 function readUser(blocks: readonly Block[], where: string, names: ReadonlyMap<string, string>): Message[] {
   const results: Parameters<typeof resultMessages>[0][number][] = []
   const content: UserPart[] = []
@@ -292,7 +292,7 @@ type Json = Record<string, unknown>
 
 /**
  * Returns the error in the format of Anthropic's API. This format has no error codes, so clients recognize a prompt
- * that is too long by the text of the message.
+ * that is too long by the message text.
  */
 function messagesErrorBody({ message, status, label }: GatewayErrorFields) {
   const text = label === tooLong ? `prompt is too long: ${message}` : message
@@ -316,7 +316,7 @@ function errorType(status: number): string {
 
 /**
  * Returns the answer as one message. Throws `GatewayError` if the input of a call is not a JSON object, because a block
- * cannot contain any other value. If the output limit cut the answer off, omits such a call instead.
+ * cannot contain any other value. If the output limit cut the answer off, omits the call instead.
  */
 function wholeMessage(answer: Answer, context: MessageContext): object {
   const isCut = answer.reason === "length"

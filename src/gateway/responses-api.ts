@@ -63,7 +63,7 @@ const ResponsesRequest = z.looseObject({
 /** The fields of a request that the gateway uses. Other fields have no effect, except {@link storedFields}. */
 export type ResponsesRequest = z.infer<typeof ResponsesRequest>
 
-/** Fields that are refused because they require stored data, and what to send instead. */
+/** Fields that are rejected because they require stored data, and what to send instead. */
 const storedFields = {
   previous_response_id: 'Send the whole conversation in "input".',
   conversation: 'Send the whole conversation in "input".',
@@ -89,7 +89,7 @@ function toModelCall(request: ResponsesRequest, offered: readonly ClientTool[]):
   return call
 }
 
-/** Returns the fields of the request in the format of the Chat Completions API. */
+/** Returns the request fields in the format of the Chat Completions API. */
 function settingsOf(request: ResponsesRequest): Record<string, unknown> {
   const { max_output_tokens, temperature, top_p, reasoning, text, user } = request
   return {
@@ -130,8 +130,8 @@ const Namespace = z.looseObject({
 })
 
 /**
- * Returns the tools that the client executes, including tools that items of the input add. Omits tools that OpenAI's
- * servers execute, such as `web_search`.
+ * Returns the tools that the client executes, including tools that input items add. Omits tools that OpenAI's servers
+ * execute, such as `web_search`.
  */
 function readTools({ tools: given, input }: ResponsesRequest): ClientTool[] {
   const added = (typeof input === "string" ? [] : input).flatMap((item, index) =>
@@ -207,7 +207,7 @@ function readChoice(
   }
 }
 
-/** Returns the name of a tool in requests to the upstream. For a tool that is no longer offered, returns `ownName`. */
+/** Returns a tool's name in requests to the upstream. For a tool that is no longer offered, returns `ownName`. */
 function nameFor(tools: readonly ClientTool[], ownName: string, namespace?: string | null): string {
   const named = tools.filter((tool) => tool.ownName === ownName)
   return (named.find((tool) => tool.namespace === (namespace ?? undefined)) ?? named[0])?.name ?? ownName

@@ -40,7 +40,7 @@ export interface GatewayOptions {
   /** Maximum size of a request body in bytes. Default: 64 MiB. */
   maxBodyBytes?: number
   fetch: typeof fetch
-  /** Receives one line for each failed request and each problem of the HTTP server. */
+  /** Receives one line for each failed request and each HTTP server problem. */
   onFailure?: (text: string) => void
 }
 
