@@ -21,7 +21,7 @@ const common = () => ({
     ),
 })
 
-/** Settings of a server that runs as a local program. */
+/** Settings for a server that runs as a local program. */
 const LocalServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("local"),
@@ -36,13 +36,13 @@ const LocalServer = z.lazy(() =>
 export type LocalServer = z.infer<typeof LocalServer>
 
 /**
- * OAuth settings of a server. The endpoints are discovered. Without a client id, a client is registered with the
+ * OAuth settings for a server. The endpoints are discovered. Without a client id, a client is registered with the
  * server, unless the server accepts `clientMetadataUrl`.
  */
 const OAuthSettings = z.lazy(() =>
   z.strictObject({
     clientId: z.string().min(1).optional().describe("Id of a client that you registered with the server"),
-    clientSecret: z.string().optional().describe("Secret of the client, such as {env:NAME}"),
+    clientSecret: z.string().optional().describe("Client secret, such as {env:NAME}"),
     privateKey: z
       .string()
       .min(1)
@@ -63,12 +63,12 @@ const OAuthSettings = z.lazy(() =>
     grant: z
       .enum(["authorization_code", "client_credentials"])
       .optional()
-      .describe("client_credentials: the client signs in as itself, without a user"),
+      .describe("OAuth grant type. With client_credentials, the client signs in as itself, without a user"),
   }),
 )
 export type OAuthSettings = z.infer<typeof OAuthSettings>
 
-/** Settings of a server at a URL. */
+/** Settings for a server at a URL. */
 const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),
@@ -89,7 +89,7 @@ export type RemoteServer = z.infer<typeof RemoteServer>
 /** Enables or disables a server that another config file describes. */
 const Switch = z.lazy(() => z.strictObject({ enabled: z.boolean() }))
 
-/** The `mcp` key of the config: servers by id, in OpenCode's format. */
+/** The `mcp` key in the config: servers keyed by id, in OpenCode's format. */
 export const McpConfig = z.lazy(() => z.record(z.string(), z.union([LocalServer, RemoteServer, Switch])))
 export type McpConfig = z.infer<typeof McpConfig>
 

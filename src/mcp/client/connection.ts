@@ -36,11 +36,11 @@ import {
 /** The server to connect to, its environment, and callbacks for its notifications. */
 export interface ConnectOptions {
   server: McpServer
-  /** Working directory of server programs. Absolute path with links resolved. */
+  /** Working directory for server programs. Absolute path with links resolved. */
   worktree: string
   /** Whether programs inside the worktree may run. */
   trusted: boolean
-  /** Base environment of server programs. The server's own variables are added. */
+  /** Base environment for server programs. The server's own variables are added. */
   environment: Readonly<Record<string, string | undefined>>
   /** Records the server process, so that a later process can end the server if this process is killed. */
   record: RecordTree
@@ -291,7 +291,7 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
 }
 
 /**
- * Returns the authorizer of a remote server. Returns undefined if the configuration disables OAuth, or sets an
+ * Returns the authorizer for a remote server, or undefined if the configuration disables OAuth or sets an
  * `Authorization` header, which replaces OAuth.
  */
 function authorizerFor(

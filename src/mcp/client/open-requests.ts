@@ -10,21 +10,20 @@ import { isRecord, parseJson } from "../../util/json.ts"
 export const maxMessageLength = 10 * 1024 * 1024
 
 /**
- * The requests of a connection that have no reply yet. A reply that does not follow the protocol becomes an error
- * reply, so that the client does not wait for the time limit.
+ * A connection's requests that have no reply yet. A reply that does not follow the protocol becomes an error reply, so
+ * that the client does not wait for the time limit.
  */
 export interface OpenRequests {
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void
-  /** Parses a message. Returns undefined if the text is not a valid message. */
+  /** Returns the parsed message, or undefined if the text is not a valid message. */
   read(text: string): JSONRPCMessage | undefined
   /**
-   * Returns an error reply for the request that an invalid message answers. Returns undefined if the message answers no
+   * Returns an error reply for the request that an invalid message answers, or undefined if the message answers no
    * request. If `text` is only the beginning of the message, `length` is the length of the whole message.
    */
   reject(text: string, length?: number): JSONRPCErrorResponse | undefined
   /**
-   * Returns an error reply for a request that will not get a reply. Returns undefined if the request already has a
-   * reply.
+   * Returns an error reply for a request that will not get a reply, or undefined if the request already has a reply.
    */
   fail(id: unknown, why: string): JSONRPCErrorResponse | undefined
 }

@@ -12,7 +12,7 @@ export interface McpCall {
   sessionID: string
   signal: AbortSignal
   onProgress(progress: Progress): void
-  /** Answers the requests that the server makes during the call. */
+  /** Handles the requests that the server makes during the call. */
   answers: RequestAnswers
 }
 
@@ -21,8 +21,8 @@ export interface PendingCalls {
   /** Runs `work` as a tracked call with an idle timeout. Rejects with the error of `work`, if any. */
   run<T>(call: McpCall, work: (timeout: IdleTimeout) => Promise<T>): Promise<T>
   /**
-   * Returns the handler for server requests. Returns undefined if no calls are running, or if the running calls belong
-   * to several sessions.
+   * Returns the handler for server requests, or undefined if no calls are running or the running calls belong to
+   * several sessions.
    */
   answers(): RequestAnswers | undefined
   /** Resolves when no calls are running. */
@@ -37,7 +37,7 @@ const defaultCallMs = 60 * 60_000
 
 /**
  * Creates an empty tracker. The protocol does not say which call a server request belongs to. If all running calls
- * belong to one session, the newest call handles the request, because all calls of a session have the same rules and
+ * belong to one session, the newest call handles the request, because all calls in a session have the same rules and
  * user. All idle timeouts pause while a request is handled. `callMs` is the time limit of a call in milliseconds.
  */
 export function createPendingCalls(server: string, callMs: number = defaultCallMs): PendingCalls {
@@ -55,7 +55,7 @@ export function createPendingCalls(server: string, callMs: number = defaultCallM
         message: `The MCP server ${server} reported no progress on ${call.name} for ${idleTimeoutMs / 60_000} minutes.`,
         total: {
           ms: callMs,
-          message: `The MCP server ${server} did not finish ${call.name} within ${callMs / 1000} s ("callTimeout" in the configuration).`,
+          message: `The MCP server ${server} did not finish ${call.name} within ${callMs / 1000} s. If it needs more time, increase "callTimeout" in the configuration.`,
         },
       })
       calls.set(call, timeout)

@@ -43,7 +43,7 @@ export interface PooledTool {
 export interface McpPool {
   /**
    * Lists the resource tools, then the tools of all servers in config order. Starts servers in parallel. A server that
-   * fails is reported to `onProblem`, and its last known tools are returned.
+   * fails is reported to `onProblem`, and its most recently listed tools are returned.
    */
   tools(): Promise<PooledTool[]>
   /** Starts all servers and returns their states. */
@@ -119,7 +119,7 @@ export interface PromptCall {
 /** Maximum number of local servers. Each program runs as long as the engine, and can start several processes. */
 const maxPrograms = 32
 
-const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable a server ("enabled": false).`
+const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable a server with "enabled": false in the configuration.`
 
 /** Creates a pool. Starts no servers. */
 export function createMcpPool(options: McpPoolOptions): McpPool {

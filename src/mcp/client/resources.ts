@@ -12,7 +12,7 @@ export const readResourceID = "mcp_read_resource"
 /** The contents of a resource: text, or binary data as base64. */
 export type McpContents = ReadResourceResult["contents"]
 
-/** Reads the resources of servers. */
+/** Reads resources from servers. */
 export interface ResourceReader {
   /** Ids of the servers. At least one. */
   servers: readonly [string, ...string[]]

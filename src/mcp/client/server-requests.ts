@@ -15,7 +15,7 @@ import type { Sample, SampleMessage, ToolContext } from "../../tool/context.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { McpCallError } from "./errors.ts"
 
-/** Answers the requests that a server makes during a call. */
+/** Handles the requests that a server makes during a call. */
 export interface RequestAnswers {
   elicit(form: ElicitRequestFormParams, signal: AbortSignal): Promise<ElicitResult>
   sample(request: CreateMessageRequestParams, signal: AbortSignal): Promise<CreateMessageResult>
@@ -25,7 +25,7 @@ export interface RequestAnswers {
 export const requestCapabilities: ClientCapabilities = { elicitation: { form: {} }, sampling: {}, roots: {} }
 
 /**
- * Answers the server's requests. `roots/list` returns the worktree. `answers` returns the handler for forms and
+ * Handles the server's requests. `roots/list` returns the worktree. `answers` returns the handler for forms and
  * sampling, or undefined if the request cannot be assigned to a call. In that case, forms are declined and sampling
  * fails. Requests to open a URL are always declined.
  */
@@ -67,7 +67,7 @@ const maxTokens = 4096
 const maxRequests = 10
 
 /**
- * Returns a function that answers a server's model requests during one call. Each request asks for the permission
+ * Returns a function that handles a server's model requests during one call. Each request asks for the permission
  * `mcp_sampling`, with the server as the pattern and the messages in the metadata. Rejects with `McpCallError` if no
  * model is available, the limit is exceeded, or the content is not text. Rejects with `PermissionError` if permission
  * is refused, and otherwise with the errors of the model request.

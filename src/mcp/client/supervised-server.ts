@@ -43,7 +43,7 @@ export interface SupervisedServer {
    * server is unavailable. Throws the error of `abortedError` if the signal aborts.
    */
   connection(): Promise<McpConnection>
-  /** Starts the server if needed and lists its tools. On failure, keeps the last known tools. Never rejects. */
+  /** Starts the server if needed and lists its tools. On failure, keeps the previous tools. Never rejects. */
   refresh(): Promise<void>
   /** Returns the tools from the last successful list. */
   tools(): readonly Tool[]
@@ -54,7 +54,7 @@ export interface SupervisedServer {
    * needed. Returns a function that stops watching and can reject with `McpCallError`.
    */
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
-  /** Returns the reason why the last refresh failed, or undefined if the refresh succeeded. */
+  /** Returns the reason why the latest refresh failed, or undefined if it succeeded. */
   problem(): string | undefined
   /** Ends the server and all processes that it started. Abort the signal before this call. */
   end(): Promise<void>
@@ -68,7 +68,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   let running: McpConnection | undefined
   /** Lost connections that still have running calls. */
   const closing = new Set<McpConnection>()
-  /** The tools that the server listed last. Undefined if they must be listed again. */
+  /** The tools from the latest list. Undefined if they must be listed again. */
   let listed: Promise<Tool[]> | undefined
   let known: readonly Tool[] = []
   let has: McpConnection["has"] = { tools: false, resources: false, prompts: false }
@@ -189,7 +189,7 @@ function createResourceWatches(
 ) {
   const listeners = new Map<string, Set<() => void>>()
 
-  /** Removes a listener. Returns true if it was the last listener of the resource. */
+  /** Removes a listener. Returns true if it was the last listener for the resource. */
   function remove(uri: string, listener: () => void): boolean {
     const all = listeners.get(uri)
     if (!all?.delete(listener) || all.size > 0) return false

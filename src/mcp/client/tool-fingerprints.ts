@@ -6,8 +6,8 @@ import type { McpServer } from "./config.ts"
 import { mcpToolID } from "./tool.ts"
 
 /**
- * Stored hashes of the tools that were last offered in a worktree. A grant applies only to the tool with the stored
- * hash.
+ * Stored hashes of the tools that were most recently offered in a worktree. A grant applies only to the tool with the
+ * stored hash.
  */
 export interface ToolFingerprints {
   /**

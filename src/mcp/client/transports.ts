@@ -38,7 +38,7 @@ export interface ServerTransport extends Transport {
 /** Time limit for the request that ends the session, in milliseconds. */
 const shutdownMs = 500
 
-/** Status codes with which a server of the older transport answers a POST request, as the protocol defines them. */
+/** Status codes that the protocol defines for a POST request to a server with the older transport. */
 const unsupportedStatus: ReadonlySet<number> = new Set([400, 404, 405])
 
 /**
@@ -194,7 +194,7 @@ function withErrors<T extends Transport>(
   })
 }
 
-/** Explains an error of an HTTP transport. `usesOAuth` determines the hint for a refused request. */
+/** Explains an HTTP transport error. `usesOAuth` determines the hint for a rejected request. */
 function explain(error: unknown, usesOAuth: boolean): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
   if (status === 401 || status === 403) {
@@ -238,7 +238,7 @@ export interface ProgramOptions {
 /** Time in milliseconds that a server has to exit after its input ends. After this time, the server is killed. */
 const exitMs = 500
 
-/** Maximum number of characters of stderr that an error message shows, counted from the end. */
+/** Maximum number of characters from the end of stderr that an error message shows. */
 const shownErrors = 1_000
 
 /**

@@ -67,8 +67,7 @@ function permissionForm(request: PermissionRequest, description: string): Parame
         message: {
           type: "string",
           title: "Message to the model",
-          description:
-            "Optional. If you reject the request, this message tells the model what to do instead.",
+          description: "Optional message that tells the model what to do instead if you reject the request.",
         },
       },
       required: ["answer"],
@@ -110,7 +109,7 @@ export async function answerQuestion(request: AskedQuestion, show: ShowForm | un
 type Properties = ElicitRequestFormParams["requestedSchema"]["properties"]
 
 /**
- * Returns a field for the choice and a text field for a free answer. Without options, returns only the text field.
+ * Returns a field for the choice and a text field for a free-text answer. Without options, returns only the text field.
  */
 function fieldsOf(question: Question, index: number): [name: string, field: Properties[string]][] {
   const { question: text, header, options = [], multiple = false } = question

@@ -48,7 +48,7 @@ export interface ClientCalls {
   noteUnanswered(messageID: string | undefined): void
 }
 
-/** Creates the call runner of one client. */
+/** Creates the call runner for one client. */
 export function createClientCalls({
   server,
   caller,
@@ -162,7 +162,7 @@ function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, 
   }
 }
 
-/** Returns the last line of the output, or the title of the call. */
+/** Returns the last line of the output, or the call's title if that line is empty. */
 function progressLine({ title, metadata = {} }: ToolStateRunning): string | undefined {
   const { output } = metadata
   const line = typeof output === "string" ? output.trimEnd().split("\n").at(-1)?.slice(0, maxLine) : undefined
@@ -173,8 +173,8 @@ function progressLine({ title, metadata = {} }: ToolStateRunning): string | unde
 const samplingMs = 60 * 60 * 1000
 
 /**
- * Returns a handler that forwards sampling requests from upstream MCP servers to the client's model. Returns undefined
- * if the client does not support sampling.
+ * Returns a handler that forwards sampling requests from upstream MCP servers to the client's model, or undefined if
+ * the client does not support sampling.
  */
 function forwardSampling(
   capabilities: ClientCapabilities | undefined,

@@ -3,7 +3,7 @@ import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/
 /** Sends log messages to one client. */
 export interface ClientLog {
   /**
-   * Sends a message if its level is at or above the client's log level. Uses the stream of `request` if it is given.
+   * Sends a message if its level is at or above the client's log level. If `request` is given, uses its stream.
    * Resolves when the message has been sent. If sending fails, reports the failure to `onProblem`.
    */
   send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
@@ -25,8 +25,8 @@ const levels: readonly LoggingLevel[] = [
 const defaultLevel: LoggingLevel = "warning"
 
 /**
- * Creates the log of a client and answers `logging/setLevel`. Level `warning` includes the engine's problems, `info`
- * adds the start and end of calls, and `debug` adds their progress.
+ * Creates a client's log and handles `logging/setLevel`. Level `warning` includes the engine's problems, `info` adds
+ * the start and end of calls, and `debug` adds their progress.
  */
 export function createClientLog(
   server: Server,

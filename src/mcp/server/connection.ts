@@ -24,7 +24,7 @@ export interface ConnectionOptions {
    * permission requests and questions are rejected.
    */
   trustClient: boolean
-  /** Ids of the offered tools. Default: all tools of the agent. */
+  /** Ids of the tools to offer. Default: all of the agent's tools. */
   tools?: readonly string[]
   /** Server version that is reported to clients. */
   version: string

@@ -15,11 +15,10 @@ export type ShowForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<
 
 /** Shows forms to one client's user. */
 export interface Forms {
-  /** Returns why the client's user cannot be asked. Returns undefined if forms can be shown. */
+  /** Returns the reason why the client's user cannot be asked, or undefined if forms can be shown. */
   unavailableReason(): string | undefined
   /**
-   * Returns a function that shows a form during a call. Returns undefined if the call has ended or forms cannot be
-   * shown.
+   * Returns a function that shows a form during a call, or undefined if the call has ended or forms cannot be shown.
    */
   forCall(requestID: string, call: ServerContext | undefined): ShowForm | undefined
   /** Withdraws a form whose request has been settled. */
@@ -30,8 +29,8 @@ export interface Forms {
 const answerMs = 60 * 60 * 1000
 
 /**
- * Creates the forms of one client. Forms are identified by the ids of their requests. If `trustClient` is false, no
- * forms are shown, because a program that sends a call could approve its own call.
+ * Creates the forms of one client. Forms are identified by their request ids. If `trustClient` is false, no forms are
+ * shown, because a program that sends a call could approve its own call.
  */
 export function createForms(server: Server, { trustClient }: { trustClient: boolean }): Forms {
   const open = new Map<string, AbortController>()
@@ -77,7 +76,7 @@ function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
 }
 
 /**
- * Returns a function that forwards forms from upstream MCP servers to the client. Returns undefined if forms cannot be
+ * Returns a function that forwards forms from upstream MCP servers to the client, or undefined if forms cannot be
  * shown.
  */
 export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {

@@ -17,7 +17,7 @@ export interface HttpSessionOptions {
 /** The HTTP sessions of all clients. */
 export interface HttpSessions {
   /**
-   * Answers a request of an existing session. If the request names no session, opens a session for it. `gone` must
+   * Handles a request in an existing session. If the request specifies no session, opens a session for it. `gone` must
    * resolve when the client has disconnected or the response has been sent.
    */
   handle(request: Request, gone: Promise<void>): Promise<Response>
@@ -39,8 +39,8 @@ interface HttpSession {
 const reconnectMs = 1000
 
 /**
- * Creates the HTTP sessions of the protocol. `initialize` opens a session, a header identifies it, and `DELETE` or the
- * idle timeout ends it.
+ * Creates the protocol's HTTP sessions. `initialize` opens a session, a header identifies it, and `DELETE` or the idle
+ * timeout ends it.
  */
 export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSessionOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>()
@@ -134,7 +134,7 @@ const versionHeader = "mcp-protocol-version"
 
 /**
  * Replaces the version header with the negotiated version. Keeps an unsupported version, because the protocol requires
- * such a request to fail.
+ * a request with that version to fail.
  */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
@@ -191,7 +191,10 @@ export function createEventStore(limits: EventLimits = defaultLimits): Required<
     async replayEventsAfter(lastID, { send }) {
       const at = kept.findIndex(({ id }) => id === lastID)
       const last = kept[at]
-      if (!last) throw new Error("The stream cannot be resumed: its last message is no longer stored.")
+      if (!last)
+        throw new Error(
+          "The stream cannot be resumed: the last message that the client received is no longer stored.",
+        )
       for (const { id, stream, message } of kept.slice(at + 1)) {
         // The first event of a stream has no content.
         if (stream === last.stream && "jsonrpc" in message) await send(id, message)

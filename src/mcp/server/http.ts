@@ -14,7 +14,7 @@ export interface HttpOptions {
   /** Port to listen on. 0 selects any free port. */
   port: number
   /**
-   * Key that clients send as `Authorization: Bearer`. The key is required, because other users of the machine can
+   * Key that clients send as `Authorization: Bearer`. The key is required, because other users on the machine can
    * connect.
    */
   key: string
@@ -63,7 +63,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port: options.port,
     key,
     answer: exchange,
-    onProblem: (error) => connection.onProblem("an HTTP request could not be answered", error),
+    onProblem: (error) => connection.onProblem("an HTTP request could not be handled", error),
   })
   return {
     url: `${origin}${path}`,
@@ -79,9 +79,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
 }
 
 /**
- * Returns the error response to a request that must be refused, or undefined. Protects against web pages whose domain
- * resolves to this server: such a page sends its domain as `Host` and `Origin`. `Host` is checked only on a loopback
- * address, and `Origin` is always checked.
+ * Returns the error response for a request that must be rejected, or undefined for an allowed request. Protects against
+ * web pages whose domain resolves to this server: such a page sends its domain as `Host` and `Origin`. `Host` is
+ * checked only on a loopback address, and `Origin` is always checked.
  */
 function refusalOf(request: Request, { key, host }: { key: string; host: string }): Response | undefined {
   const foreign =

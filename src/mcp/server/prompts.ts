@@ -30,9 +30,9 @@ interface PromptSource {
 }
 
 /**
- * Answers `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts of upstream MCP servers
+ * Handles `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts from upstream MCP servers
  * as `server:prompt`. Commands run shell commands, load skills and read files through the client's calls, under the
- * permission rules. Ignores the agent, model and subagent of a command, which apply only in Tackle's own sessions.
+ * permission rules. Ignores a command's agent, model and subagent, which apply only in Tackle's own sessions.
  */
 export function offerPrompts(server: Server, source: PromptSource): void {
   const { tackle } = source
@@ -125,8 +125,8 @@ async function blocksFor(
 }
 
 /**
- * Returns the arguments of a command: each `<word>` (required) and `[word]` (optional) of its hint. If the hint names
- * no arguments, returns each `$1`, `$2` … of the template, or one argument for all text after the command's name.
+ * Returns a command's arguments: each `<word>` (required) and `[word]` (optional) in its hint. If the hint contains no
+ * arguments, returns each `$1`, `$2` … in the template, or one argument for all text after the command's name.
  */
 export function argumentsOf({ template, argument_hint: hint = "", origin }: Command): PromptArgument[] {
   const hinted = [...hint.matchAll(/<([^<>]+)>|\[([^[\]]+)\]/g)].map(([, needed, optional = ""]) => ({
@@ -172,8 +172,8 @@ function invalid(message: string): ProtocolError {
 const maxValues = 100
 
 /**
- * Answers `completion/complete` with paths in the worktree, because most arguments are files. Requires the tool `list`
- * and a rule that allows listing the directory.
+ * Handles `completion/complete`. Suggests paths in the worktree, because most arguments are files. Requires the tool
+ * `list` and a rule that allows listing the directory.
  */
 export function offerCompletion(
   server: Server,

@@ -67,12 +67,12 @@ async function askForFile(ctx: Pick<ToolContext, "ask">, path: string, real: str
 }
 
 /**
- * Returns a tool that stores a resource of an upstream MCP server in `metadata.contents`. The tool asks for the same
+ * Returns a tool that stores a resource from an upstream MCP server in `metadata.contents`. The tool asks for the same
  * permission as the model's tool with this id.
  */
 export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Info {
   return define(readResourceID, {
-    description: "Reads a resource of an MCP server for a client.",
+    description: "Reads a resource from an MCP server for a client.",
     parameters: z.object({ server: z.string(), uri: z.string() }),
     access: "network",
     async execute({ server, uri }, ctx) {
@@ -83,10 +83,10 @@ export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Inf
   })
 }
 
-/** Returns a tool that watches a resource of an upstream MCP server, like {@link watchFile}. */
+/** Returns a tool that watches a resource on an upstream MCP server, like {@link watchFile}. */
 export function watchServerResource(start: (signal: AbortSignal) => Promise<void>): Info {
   return define(readResourceID, {
-    description: "Watches a resource of an MCP server for a client.",
+    description: "Watches a resource on an MCP server for a client.",
     parameters: z.object({ server: z.string(), uri: z.string() }),
     access: "network",
     async execute({ server, uri }, ctx) {
@@ -111,7 +111,7 @@ export function uriOfFile(path: string): string {
   return pathToFileURL(path).href
 }
 
-/** Returns the path of a file URI. Throws `ProtocolError` if the URI does not name a file on this machine. */
+/** Returns the path of a file URI. Throws `ProtocolError` if the URI does not identify a file on this machine. */
 export function pathOfUri(uri: string): string {
   try {
     return fileURLToPath(uri)

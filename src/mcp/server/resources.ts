@@ -27,8 +27,8 @@ export type ResourceSource = { kind: "file"; path: string } | { kind: "server"; 
 /** The resources offered to one client. */
 export interface OfferedResources {
   /**
-   * Reads a resource under the rules of the tool that reads it. If `named` has no server, a `file:` URI names a file,
-   * and any other URI names a resource of the first server that lists it or has a matching template. Throws
+   * Reads a resource under the rules of the tool that reads it. If `named` has no server, a `file:` URI identifies a
+   * file, and any other URI identifies a resource on the first server that lists it or has a matching template. Throws
    * `ProtocolError` with the reason if the resource cannot be read.
    */
   read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult>
@@ -39,8 +39,8 @@ export interface OfferedResources {
 }
 
 /**
- * Answers `resources/…`. Offers files by URI, full outputs of the client's own calls, and resources from upstream MCP
- * servers. Each kind is offered only if the tool that reads it is offered.
+ * Handles `resources/…` requests. Offers files by URI, full outputs of the client's own calls, and resources from
+ * upstream MCP servers. Each kind is offered only if the tool that reads it is offered.
  */
 export function offerResources(
   server: Server,

@@ -23,8 +23,8 @@ export interface Subscriptions {
 type Stop = () => void | Promise<void>
 
 /**
- * Answers `resources/subscribe` and `resources/unsubscribe`. A subscription needs the same permission as reading the
- * resource. For a resource of an upstream server, subscribes on that server.
+ * Handles `resources/subscribe` and `resources/unsubscribe`. A subscription needs the same permission as reading the
+ * resource. If a resource belongs to an upstream server, subscribes to it on that server.
  */
 export function offerSubscriptions(
   server: Server,
@@ -115,7 +115,7 @@ export function offerSubscriptions(
     try {
       await result.value?.()
     } catch (error) {
-      onProblem("could not end a subscription on an MCP server", error)
+      onProblem("a subscription on an MCP server could not be ended", error)
     }
   }
 
@@ -128,7 +128,7 @@ export function offerSubscriptions(
   }
 }
 
-/** The path that the client named, and its link target when permission was granted. Both paths are absolute. */
+/** The path that the client specified, and its link target when permission was granted. Both paths are absolute. */
 interface WatchedFile {
   path: string
   real: string

@@ -17,15 +17,15 @@ import { contentOf } from "./content.ts"
 /** The tools offered to one client. */
 export interface OfferedTools {
   /**
-   * Notifies the client if the tools differ from the last list that the client received. Resolves when the notification
-   * has been sent.
+   * Notifies the client if the tools differ from the latest list that the client received. Resolves when the
+   * notification has been sent.
    */
   notifyIfChanged(signal: AbortSignal): Promise<void>
   /** Returns true if the client may call the tool. */
   has(name: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** Answers `tools/list` and `tools/call`, and notifies the client when its tools change. */
+/** Handles `tools/list` and `tools/call`, and notifies the client when its tools change. */
 export function offerTools(
   server: Server,
   {
@@ -41,7 +41,7 @@ export function offerTools(
     onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
   },
 ): OfferedTools {
-  /** The tools that the client last listed or was notified of, as JSON. Undefined before the first list. */
+  /** The tools that the client most recently listed or was notified of, as JSON. Undefined before the first list. */
   let sent: string | undefined
 
   server.setRequestHandler("tools/list", async (_request, { mcpReq }) => {
@@ -120,8 +120,8 @@ export async function assertChosenTools(
       const tool = findListing(id, listed)
       // The tool `question` is offered only if a client can show forms.
       if (tool?.offered || id === "question") continue
-      if (tool) throw new UsageError(`The tool "${id}" cannot be offered: ${tool.reason} (--tools).`)
-      throw new UsageError(`Unknown tool "${id}" (--tools). Available: ${availableIDs(listed)}.`)
+      if (tool) throw new UsageError(`The tool "${id}" in --tools cannot be offered: ${tool.reason}.`)
+      throw new UsageError(`Unknown tool "${id}" in --tools. Available: ${availableIDs(listed)}.`)
     }
   } finally {
     await caller.close()

@@ -381,7 +381,7 @@ describe("a server that does not follow the protocol", () => {
 
   test("ends a call that only reports progress after the time limit of a call", async () => {
     const { call } = openPool(oddServer({ callTimeout: 300 }))
-    await expect(call("odd_chatter")).rejects.toThrow(/did not finish chatter within 0\.3 s /)
+    await expect(call("odd_chatter")).rejects.toThrow(/did not finish chatter within 0\.3 s\. /)
     expect(await call("odd_fine")).toMatchObject({ output: "fine" })
   })
 

@@ -45,7 +45,7 @@ interface SigningKey {
   hash: string | undefined
 }
 
-/** Elliptic curves by Node's curve names. */
+/** Elliptic curves, keyed by Node's curve names. */
 const curves: Record<string, Omit<SigningKey, "key">> = {
   prime256v1: { algorithm: "ES256", hash: "sha256" },
   secp384r1: { algorithm: "ES384", hash: "sha384" },

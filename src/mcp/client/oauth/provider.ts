@@ -19,8 +19,8 @@ export interface OAuthProviderOptions {
   settings: OAuthSettings
   tokens: TokenStore
   /**
-   * Set while a user signs in. If undefined, the provider does not register a client, and calls `requireSignIn` instead
-   * of opening a page.
+   * Settings for the sign-in page, set only while a user signs in. If undefined, the provider does not register a
+   * client, and calls `requireSignIn` instead of opening a page.
    */
   browser?: { redirectUrl: string; state: string; open(url: URL): void }
   /** Throws the error that asks the user to sign in. */
@@ -135,13 +135,13 @@ export interface Authorizer extends Required<AuthProvider> {
 type Unauthorized = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0]
 
 /**
- * Creates an authorizer that adds the stored token to every request. If the server refuses the token, the authorizer
+ * Creates an authorizer that adds the stored token to every request. If the server rejects the token, the authorizer
  * tries to renew the token without the user. If the renewal fails, the request fails with `McpSignInError`, and the
  * server's challenge is stored for `signIn`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { id, url, settings, tokens: store, signal } = options
-  /** The token of the last request. */
+  /** The token sent with the latest request. */
   let used: string | undefined
   let renewing: Promise<void> | undefined
 

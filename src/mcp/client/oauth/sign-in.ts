@@ -24,7 +24,8 @@ export interface SignInOptions {
  */
 export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
   const { url, oauth: settings = {} } = server
-  if (settings === false) throw new UsageError('Signing in is disabled for this server ("oauth": false).')
+  if (settings === false)
+    throw new UsageError('Signing in to this server is disabled by "oauth": false in the configuration.')
   const fetchFn = createOAuthFetch(signal)
   const state = randomBytes(32).toString("base64url")
   await using callback = await listenForCallback({ port: settings.redirectPort ?? 0, state })
@@ -51,8 +52,7 @@ export async function signIn({ server, tokens: store, open, signal }: SignInOpti
 }
 
 /**
- * Deletes the tokens and the registered client of a server without notifying the server. Returns false if neither was
- * stored.
+ * Deletes a server's tokens and registered client without notifying the server. Returns false if neither was stored.
  */
 export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
   const { tokens, client } = store.get(url)
@@ -61,8 +61,8 @@ export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
 }
 
 /**
- * Sends a request without a token and returns the server's challenge. Returns undefined if the server answers with a
- * status other than 401.
+ * Sends a request without a token and returns the server's challenge, or undefined if the server answers with a status
+ * other than 401.
  */
 async function fetchChallenge(
   { url, headers }: RemoteServer,
@@ -90,8 +90,8 @@ function scopeOf({ tokens }: SignedIn, challenge: SignedIn["challenge"]): string
 }
 
 /**
- * Returns the URL if it is safe to open. Otherwise, throws `UsageError`. The server chooses the URL, and the program
- * that opens URLs can also open files and programs.
+ * Returns the URL if it is safe to open, or throws `UsageError`. This check is needed because the server chooses the
+ * URL, and the program that opens URLs can also open files and programs.
  */
 function checked(url: URL): URL {
   const local = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname)

@@ -8,20 +8,20 @@ export interface SignedIn {
   tokens?: StoredOAuthTokens
   /** The OAuth client that the server registered. */
   client?: StoredOAuthClientInformation
-  /** The server's last challenge: the URL of its metadata and the scopes that it requires. */
+  /** The server's latest challenge: the URL of its metadata and the scopes that it requires. */
   challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
-/** Tokens by server URL. A token is sent only to the MCP server that it was issued for. */
+/** Tokens keyed by server URL. A token is sent only to the MCP server that it was issued for. */
 export interface TokenStore {
-  /** Returns the entry of a server. Reads the file on each call, because another process may have signed in. */
+  /** Returns a server's entry. Reads the file on each call, because another process may have signed in. */
   get(url: string): SignedIn
   /**
    * Stores the result of `change`, or deletes the entry if the result is undefined. Throws `TackleError` if the file
    * cannot be written.
    */
   update(url: string, change: (now: SignedIn) => SignedIn | undefined): void
-  /** Returns all tokens and secrets by name, so that they can be hidden in output. */
+  /** Returns all tokens and secrets, keyed by name, so that they can be hidden in output. */
   secrets(): Record<string, string>
 }
 
@@ -42,7 +42,7 @@ const Entry = z.object({
 
 /**
  * Opens the file `mcp-auth.json` in the data directory. Only the user can read this file. Calls `onSecrets` with the
- * tokens and secrets by name at each read and write, because they can change.
+ * tokens and secrets, keyed by name, at each read and write, because they can change.
  */
 export function openTokenStore(
   path: string,
