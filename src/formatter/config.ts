@@ -22,11 +22,11 @@ const FormatterEntry = z.lazy(() =>
   }),
 )
 
-/** Settings of one formatter. */
+/** Settings for one formatter. */
 export type FormatterEntry = z.infer<typeof FormatterEntry>
 
 /**
- * The `formatter` key of the config. `true` enables the known formatters that are installed and, where they require it,
+ * The `formatter` key in the config. `true` enables the known formatters that are installed and, where they require it,
  * configured in the project. `false` disables all formatters. An object enables the named formatters.
  */
 export const FormatterConfig = z.lazy(() => z.union([z.boolean(), z.record(z.string(), FormatterEntry)]))

@@ -40,7 +40,7 @@ export interface FormatterServiceOptions {
    * not run.
    */
   trusted: boolean
-  /** Environment of formatters, including `PATH`. */
+  /** Environment for formatters, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
   /** Records running formatters, so that a later process can end them if this process is killed. */
   record?: RecordTree
@@ -51,7 +51,7 @@ export interface FormatterServiceOptions {
 const defaultTimeoutMs = 10_000
 
 /**
- * Creates a formatter service. Returns undefined if no formatter is configured. Throws the errors of {@link
+ * Creates a formatter service, or returns undefined if no formatter is configured. Throws the errors of {@link
  * configuredFormatters}.
  */
 export function createFormatterService(options: FormatterServiceOptions): FormatterService | undefined {
@@ -127,12 +127,12 @@ function isMarked(path: string, worktree: string, marks: readonly string[]): boo
 
 /** Maximum number of characters kept from the start of the output. */
 const maxOutput = 20_000
-/** Maximum number of characters of the output that a problem shows. */
+/** Maximum number of output characters that a problem shows. */
 const maxLine = 200
 
 /**
- * Runs a formatter. Returns undefined on success, and otherwise the problem in one line. At the time limit or when the
- * signal aborts, kills all its processes. Throws `SpawnError` or `PipeError` if the formatter cannot be started.
+ * Runs a formatter. Returns undefined on success, or else the problem in one line. At the time limit or when the signal
+ * aborts, kills all its processes. Throws `SpawnError` or `PipeError` if the formatter cannot be started.
  */
 async function runFormatter(run: {
   argv: readonly [string, ...string[]]

@@ -25,8 +25,8 @@ export interface LanguageClient {
    */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
   /**
-   * Returns the diagnostics of the file on disk. Returns undefined if the server publishes none in time. Rejects with
-   * the same errors as `request`.
+   * Returns the diagnostics for the file on disk, or undefined if the server publishes none in time. Rejects with the
+   * same errors as `request`.
    */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
   /** Notifies the server that a file was created, changed or deleted. The file does not need to be open. */
@@ -44,7 +44,7 @@ export interface Limit {
 /** A change to a file. A move is reported as two changes: deleted, and created or changed. */
 export type FileChange = "created" | "changed" | "deleted"
 
-/** Values of the change types in the protocol. */
+/** The protocol's values for the change types. */
 const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
 
 /** Number of consecutive timeouts without any data from the server after which the server is considered hung. */
@@ -192,7 +192,7 @@ const clientCapabilities: ClientCapabilities = {
   },
 }
 
-/** Answers requests from the server. The server cannot change files or show messages. */
+/** Handles requests from the server. The server cannot change files or show messages. */
 function answerServer(
   method: string,
   params: unknown,

@@ -27,7 +27,8 @@ const ServerConfig = z.lazy(() =>
 )
 
 /**
- * The `lsp` key of the config. `false` disables all servers. An object changes known servers or adds servers, by id.
+ * The `lsp` key in the config. `false` disables all servers. An object, keyed by server id, changes known servers or
+ * adds servers.
  */
 export const LspConfig = z.lazy(() => z.union([z.literal(false), z.record(z.string(), ServerConfig)]))
 export type LspConfig = z.infer<typeof LspConfig>

@@ -41,17 +41,17 @@ export interface ConnectionOptions {
   /** Records the server process, so that a later process can end it if this process is killed. */
   record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
-  /** Answers a request from the server. Returns undefined for an unknown method. */
+  /** Handles a request from the server. Returns the response, or undefined for an unknown method. */
   onRequest(method: string, params: unknown): unknown
 }
 
 /**
- * Time limit in milliseconds for each step of the end of a server: its response to `shutdown`, its exit, and its last
+ * Time limit in milliseconds for each step of stopping a server: its response to `shutdown`, its exit, and its final
  * output.
  */
 const shutdownMs = 500
 
-/** Maximum number of characters of stderr that an error message shows, counted from the end. */
+/** Maximum number of characters from the end of stderr that an error message shows. */
 const shownErrors = 1_000
 
 /** JSON-RPC error code for an unknown method. */
@@ -121,7 +121,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       } catch (error) {
         if (ended) throw ended
         if (!(error instanceof ResponseError)) throw error
-        throw new ServerAnswerError(`${name} could not answer ${method}: ${errorMessage(error)}`, error)
+        throw new ServerAnswerError(`${name} could not handle ${method}: ${errorMessage(error)}`, error)
       }
     },
     notify(method, params) {
@@ -143,7 +143,7 @@ async function ask<T>(
   const { name, method, params, ms, signal } = request
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   const cancellation = new CancellationTokenSource()
-  const late = new TimeoutError(`${name} did not answer ${method} within ${ms / 1000} s.`, ms)
+  const late = new TimeoutError(`${name} did not respond to ${method} within ${ms / 1000} s.`, ms)
   const stop = (error: Error) => {
     cancellation.cancel()
     reject(error)

@@ -18,11 +18,11 @@ export interface PublishedDiagnostics {
 
 /** Identifies the new reports, and limits the wait for them. */
 export interface DiagnosticWait {
-  /** The `count` of reports that are not new. */
+  /** Number of reports that are not new, as returned by `count`. */
   since: number
   /**
-   * Time in milliseconds to wait for another report. If none arrives, the last report is final. Servers publish several
-   * reports for a file.
+   * Time in milliseconds to wait for another report. If none arrives, the latest report is final. Servers publish
+   * several reports for a file.
    */
   quietMs: number
   /** Total time limit in milliseconds, including the quiet time. */

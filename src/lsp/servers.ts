@@ -16,7 +16,7 @@ export interface LanguageServer {
   /** Names of files that mark a root directory. See `findRoot`. */
   roots: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Initialization options of the server. They are also returned when the server requests its settings. */
+  /** Initialization options for the server. They are also returned when the server requests its settings. */
   initialization: Settings
   /**
    * Returns options that prevent the program from running code from an untrusted project. `initialization` takes
@@ -48,7 +48,7 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
     const [program, ...args] = given.command ?? base?.command ?? []
     const extensions = given.extensions ?? base?.extensions
     if (program === undefined || !extensions) {
-      throw new UsageError(`lsp.${id} is not a known server: it needs "command" and "extensions".`)
+      throw new UsageError(`lsp.${id} is not a known server. Add "command" and "extensions".`)
     }
     const initialization = mergeSettings(base?.initialization ?? {}, given.initialization ?? {})
     return {
@@ -64,7 +64,7 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
 }
 
 /**
- * Returns the initialization options of a server. The user's configuration takes precedence over the restrictions for
+ * Returns the initialization options for a server. The user's configuration takes precedence over the restrictions for
  * untrusted projects. Throws `NoServerError` if the restrictions cannot be determined.
  */
 export function initializationOf(

@@ -19,10 +19,7 @@ export interface LanguageService {
    * server is available, and the errors of `startClient` and `LanguageClient.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
-  /**
-   * Returns the diagnostics of a file. Returns undefined if the server reports none in time. Throws the same errors as
-   * `ask`.
-   */
+  /** Returns a file's diagnostics, or undefined if the server reports none in time. Throws the same errors as `ask`. */
   diagnose(path: string, signal: AbortSignal): Promise<Diagnostic[] | undefined>
   /**
    * Notifies the running servers of changed files and returns the diagnostics that they report within `editMs`. Omits
@@ -68,13 +65,13 @@ export interface FileDiagnostics {
 
 /** The servers, and the programs that may run. */
 export interface LanguageServiceOptions {
-  /** The `lsp` key of the config. Default: the known servers that are installed. */
+  /** The `lsp` key in the config. Default: the known servers that are installed. */
   config?: LspConfig
   /** Absolute path with links resolved. */
   worktree: string
   /** Whether programs inside the worktree may run. */
   trusted: boolean
-  /** Environment of servers, including `PATH`. */
+  /** Environment for servers, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
   /** Records each running server, so that a later process can end it if this process is killed. */
   record?: RecordTree
@@ -122,7 +119,7 @@ interface Target {
 
 interface Entry {
   client: Promise<LanguageClient>
-  /** The client of the server. Set once the server has started. */
+  /** The server's client. Set once the server has started. */
   running?: LanguageClient
 }
 
@@ -283,7 +280,7 @@ export function findRoot(path: string, markers: readonly string[], worktree: str
 function noServer(path: string, candidates: readonly LanguageServer[], trusted: boolean): NoServerError {
   if (candidates.length === 0)
     return new NoServerError(
-      `No language server is configured for ${path}. Use grep and read. To add a server, the user can configure it under "lsp".`,
+      `No language server is configured for ${path}. Use grep and read. To add a server, the user can configure it under "lsp" in the config.`,
     )
   const programs = candidates.map(({ command }) => command[0]).join(", ")
   const hint = trusted ? "" : " Programs in this untrusted project are not run."

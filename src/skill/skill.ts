@@ -20,7 +20,7 @@ export interface Skill {
 /** A `SKILL.md` file to load. */
 export interface SkillFile {
   path: string
-  /** SHA-256 hashes in hex, by real path. The file must match its hash. If undefined, any content is accepted. */
+  /** SHA-256 hashes in hex, keyed by real path. The file must match its hash. If undefined, any content is accepted. */
   pinned?: ReadonlyMap<string, string>
 }
 
@@ -68,7 +68,7 @@ async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<str
 }
 
 /**
- * The name of a skill. Upper-case letters and dots are allowed, because other tools allow them too. Wildcards are not
+ * A skill's name. Upper-case letters and dots are allowed, because other tools allow them too. Wildcards are not
  * allowed, because rules use the name as a pattern.
  */
 const Name = z.lazy(() =>
@@ -83,7 +83,7 @@ const Fields = z.lazy(() => {
 })
 
 /**
- * Parses a `SKILL.md`. The name of the skill defaults to the name of the file's directory. Unknown fields are ignored,
+ * Parses a `SKILL.md`. The skill's name defaults to the name of the file's directory. Unknown fields are ignored,
  * because only rules grant permissions. If the file is invalid, throws an error that describes the problem.
  */
 async function parseSkill(path: string, text: string): Promise<Skill> {
