@@ -6,7 +6,7 @@ export interface RetryLimits {
   maxAttempts: number
   /**
    * Maximum wait in milliseconds that a server may request. If a server requests a longer wait, the step fails with an
-   * error that names the wait.
+   * error that states the wait.
    */
   ceilingMs: number
 }

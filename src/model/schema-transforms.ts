@@ -48,7 +48,7 @@ function eitherProperties(branches: readonly JsonSchema[]): Record<string, unkno
   )
 }
 
-/** Returns a schema that accepts what any of the given schemas accepts. */
+/** Returns a schema that accepts every value that at least one of the given schemas accepts. */
 function anyOfThese(schemas: readonly unknown[]): unknown {
   const distinct = [...new Map(schemas.map((schema) => [canonicalJson(schema), schema])).values()]
   return distinct.length === 1 ? distinct[0] : { anyOf: distinct }

@@ -119,7 +119,7 @@ export interface PromptCall {
 /** Maximum number of local servers. Each program runs as long as the engine, and can start several processes. */
 const maxPrograms = 32
 
-const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable a server with "enabled": false in the configuration.`
+const tooMany = `the limit of ${maxPrograms} local servers has been reached. Disable a server with "enabled": false in the configuration.`
 
 /** Creates a pool. Starts no servers. */
 export function createMcpPool(options: McpPoolOptions): McpPool {
@@ -243,7 +243,7 @@ async function statusWithin(
   const started = supervised.refresh().then(() => true)
   if (limitMs === undefined || settings.timeout !== undefined) await started
   else if (!(await within(started, limitMs))) {
-    const problem = `It did not answer within ${limitMs / 1000} s. If it needs more time, set its "timeout" in the config (milliseconds).`
+    const problem = `It did not answer within ${limitMs / 1000} s. If it needs more time, set its "timeout" (in milliseconds) in the config.`
     return { id, status: "failed", tools: [], problem }
   }
   const problem = supervised.problem()

@@ -108,7 +108,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
       if (!known && sessions.size >= maxSessions)
         return errorResponse(
           503,
-          `The limit of ${maxSessions} clients is reached. End another client's session, or try again later.`,
+          `The limit of ${maxSessions} clients has been reached. End another client's session, or try again later.`,
         )
       const session = known ?? (await open())
       hold(session, gone)
