@@ -10,7 +10,7 @@ export interface Features {
   search: boolean
 }
 
-/** Requirements of a tool. The tool is available only if all of them are met. */
+/** A tool's requirements. The tool is available only if all of them are met. */
 interface Condition {
   /** Requires one of these clients. */
   clients?: readonly string[]
@@ -36,15 +36,15 @@ const conditions: ReadonlyMap<string, Condition> = new Map<string, Condition>([
   ["plan_exit", { experimental: "plan_mode", clients: ["cli"] }],
 ])
 
-/** Patterns of the ids of models trained on the format of `apply_patch`: GPT-5 and later, and Codex models. */
+/** Patterns for the ids of models trained on the `apply_patch` format: GPT-5 and later, and Codex models. */
 const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)/i, /(?:^|[^a-z])codex-/i]
 
 /** Providers whose models may use the search service that needs no key. */
 const searchProviders: readonly string[] = ["opencode"]
 
 /**
- * Returns why a tool is unavailable, or undefined if it is available. Omit `model` if the user calls the tool.
- * Conditions on the model then do not apply.
+ * Returns why a tool is unavailable, or undefined if it is available. Omit `model` if the user calls the tool, so that
+ * conditions on the model do not apply.
  */
 export function unavailableReason(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
@@ -60,7 +60,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
 }
 
 /**
- * Returns the features set by environment variables and the config. `TACKLE_CLIENT` names the client,
+ * Returns the features set by environment variables and the config. `TACKLE_CLIENT` specifies the client,
  * `TACKLE_ENABLE_EXA` enables the search without a key, and `TACKLE_EXPERIMENTAL` enables all experimental features
  * that the config does not set. `TACKLE_EXPERIMENTAL_<NAME>` enables or disables one feature and takes precedence over
  * the config. The same variables with the prefix `OPENCODE_` apply where Tackle's variables are unset or empty.

@@ -12,8 +12,8 @@ const parameters = z.lazy(() =>
     calls: z
       .array(
         z.object({
-          tool: z.string().min(1).describe("Id of the tool"),
-          parameters: z.record(z.string(), z.unknown()).describe("Arguments of the tool"),
+          tool: z.string().min(1).describe("Tool id"),
+          parameters: z.record(z.string(), z.unknown()).describe("Arguments for the tool"),
         }),
       )
       .min(1)

@@ -29,8 +29,8 @@ const maxFileCount = 10_000
 const maxTotalCount = 100_000
 
 /**
- * Maximum number of bytes of matching text to buffer until the newest files are known. The search stops when it reaches
- * this size.
+ * Maximum number of bytes of matching text to buffer until the newest files are known. When the buffer is full, the
+ * search stops.
  */
 const maxBufferBytes = 10 * 1024 * 1024
 
@@ -38,7 +38,7 @@ const parameters = z.lazy(() =>
   z.object({
     pattern: z.string().min(1).describe("Regular expression"),
     path: z.string().min(1).optional().describe("Directory or file (default: the working directory)"),
-    include: z.string().min(1).optional().describe("Glob of the files to search, such as *.ts"),
+    include: z.string().min(1).optional().describe("Glob for files to search, such as *.ts"),
   }),
 )
 

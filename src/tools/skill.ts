@@ -12,14 +12,14 @@ const parameters = z.lazy(() =>
   z.object({ name: z.string().min(1).describe("Name of the skill, as listed") }),
 )
 
-/** Access to the skills of the host. */
+/** Access to the host's skills. */
 export interface SkillOptions {
   /** Returns the skills that the agent may load, sorted by name. */
   offered(agent: string): readonly Skill[]
   find(name: string): Skill | undefined
 }
 
-/** Thrown if the model names a skill that does not exist. */
+/** Thrown if the model requests a skill that does not exist. */
 class UnknownSkillError extends TackleError {
   constructor(name: string, offered: readonly Skill[]) {
     const names = offered.map((skill) => skill.name).slice(0, maxNames)
@@ -34,7 +34,7 @@ class UnknownSkillError extends TackleError {
 
 const maxNames = 50
 
-/** Creates the skill tool, which returns the instructions of a skill, its directory and the names of its files. */
+/** Creates the skill tool, which returns a skill's instructions, directory and file names. */
 export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
   return define("skill", async (init) => ({
     description: describe(skills.offered(init?.agent?.name ?? "")),
@@ -74,7 +74,7 @@ function describe(offered: readonly Skill[]): string {
  * request.
  */
 const maxDescription = 300
-/** Maximum lengths of the list of skills, in characters: with descriptions, and with names only. */
+/** Maximum lengths of the skill list, in characters: with descriptions, and with names only. */
 const maxDescribed = 6_000
 const maxNamed = 8_000
 
@@ -106,17 +106,17 @@ const maxFiles = 50
 /** Maximum number of directory entries visited. */
 const maxEntries = 1_000
 
-/** Returns a line that lists the files of a skill other than `SKILL.md`. */
+/** Returns a line that lists a skill's files other than `SKILL.md`. */
 async function filesLine(directory: string, signal: AbortSignal): Promise<string> {
   try {
     const { files, isCut } = await listFiles(directory, signal)
     if (files.length === 0)
-      return isCut ? `Files: none in the first ${maxEntries} entries, and more` : "Files: none"
+      return isCut ? `Files: none among the first ${maxEntries} entries of the directory` : "Files: none"
     const more = isCut ? ", and more" : ""
     return `Files: ${files.sort().map(showName).join(", ")}${more}`
   } catch (error) {
     throwIfAborted(signal)
-    return `Cannot list the files of the skill: ${errorMessage(error)}`
+    return `Cannot list the skill's files: ${errorMessage(error)}`
   }
 }
 

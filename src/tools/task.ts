@@ -12,7 +12,7 @@ const parameters = z.lazy(() =>
     description: z.string().min(1).describe("The task in 3 to 5 words, for the user"),
     prompt: z.string().min(1).describe("Complete instructions for the subagent"),
     subagent_type: z.string().min(1).describe("Name of the subagent"),
-    task_id: z.string().min(1).optional().describe("Continues an earlier task of this session"),
+    task_id: z.string().min(1).optional().describe("Id of a task in this session to continue"),
   }),
 )
 
@@ -22,7 +22,7 @@ export interface SubagentChoice {
   description: string
 }
 
-/** Access to the subagents of the host. */
+/** Access to the host's subagents. */
 export interface TaskOptions {
   /** Returns the subagents that the agent may start. */
   subagents(agent: string): readonly SubagentChoice[]

@@ -129,7 +129,7 @@ function weightOf(word: string, { name, description, parameters }: EntryWords): 
 /** Minimum length for partial matches. Shorter words, such as "a" and "to", match only whole words of a name. */
 const minWordLength = 3
 
-/** Splits text into lowercase words. `createIssue` and `create_issue` each have two. */
+/** Splits text into lowercase words. `createIssue` and `create_issue` each yield two. */
 function wordsOf(text: string): string[] {
   return text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")

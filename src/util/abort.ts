@@ -1,7 +1,7 @@
 import { TackleError } from "./errors.ts"
 import { longestTimerMs } from "./time.ts"
 
-/** Thrown when the user or the caller stops the work, or when the process ends. */
+/** Thrown when the user or the caller stops the work, or when the process exits. */
 export class AbortedError extends TackleError {
   constructor(message = "The call was aborted before it finished.", cause?: unknown) {
     super(message, { code: "aborted", recoverable: false, cause })
@@ -28,8 +28,8 @@ export function abortedError(signal: AbortSignal): TackleError {
 }
 
 /**
- * Settles like `promise`. If the signal aborts first, rejects with the error of {@link abortedError}. Does not stop the
- * work behind the promise.
+ * Settles like `promise`. If the signal aborts first, rejects with the error that {@link abortedError} returns. Does
+ * not stop the work behind the promise.
  */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
@@ -43,7 +43,10 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Resolves after `ms` milliseconds. If the signal aborts first, rejects with the error of {@link abortedError}. */
+/**
+ * Resolves after `ms` milliseconds. If the signal aborts first, rejects with the error that {@link abortedError}
+ * returns.
+ */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

@@ -18,7 +18,7 @@ export function createChannel<T>(onLeave: () => void): Channel<T> {
   /** Callbacks that resume reads that wait for a value. */
   const waiting: (() => void)[] = []
   let ended = false
-  /** Throws the error of `fail`. */
+  /** Throws the error that was passed to `fail`. */
   let rethrow: (() => never) | undefined
 
   function wakeAll(): void {

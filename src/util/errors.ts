@@ -12,8 +12,8 @@ export interface TackleErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * Base class of all errors that Tackle throws on purpose. The message is written for the model or the user: it names
- * the problem, its location and the next step.
+ * Base class of all errors that Tackle throws on purpose. The message is written for the model or the user: it
+ * describes the problem, its location and the next step.
  */
 export class TackleError extends Error {
   readonly code: string
@@ -111,8 +111,8 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns what to do about an error that the state of the system causes, such as a full disk. The text does not repeat
- * the cause. Returns undefined for other errors.
+ * Returns advice for an error that the state of the system causes, such as a full disk, or undefined for other errors.
+ * The advice does not repeat the cause.
  */
 export function systemAdvice(error: unknown): string | undefined {
   return advice[systemCode(error) ?? ""]
@@ -121,7 +121,7 @@ export function systemAdvice(error: unknown): string | undefined {
 const advice: Readonly<Record<string, string>> = {
   ENOSPC: "Free some disk space, then try again.",
   EDQUOT: "Delete files that are not needed, then try again.",
-  EMFILE: "Raise the limit of open files with `ulimit -n`, then try again.",
+  EMFILE: "Raise the limit on open files with `ulimit -n`, then try again.",
   ENFILE: "Close other programs, then try again.",
   ENOMEM: "Close other programs, then try again.",
   EROFS: "Use a directory on another file system.",

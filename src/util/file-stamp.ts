@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import { systemCode } from "./errors.ts"
 
-/** Results of {@link fileStamp} by absolute path. */
+/** Results of {@link fileStamp}, keyed by absolute path. */
 export type FileStamps = ReadonlyMap<string, string>
 
 /**

@@ -81,7 +81,7 @@ export function readText(url: URL): string {
 
 /**
  * Returns the result of a file system call, or undefined if the file does not exist. If the call fails for another
- * reason, rejects with the error of the call.
+ * reason, rejects with the error from the call.
  */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {

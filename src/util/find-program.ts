@@ -31,7 +31,7 @@ export function findProgram(name: string, locations: ProgramLocations): string |
 /**
  * Returns the directories for the `PATH` of started programs. If the worktree is trusted, its `node_modules/.bin` comes
  * first. Excludes relative directories, and directories in an untrusted worktree, because the system also searches
- * `PATH` for the interpreter of a script.
+ * `PATH` for a script's interpreter.
  */
 export function programDirectories({ searchPath, worktree, trusted }: ProgramLocations): string[] {
   const listed = searchPath.split(delimiter).filter(isAbsolute)

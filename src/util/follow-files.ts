@@ -3,8 +3,8 @@ import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-sta
 /** A value that is read from files, and read again when one of the files changes. */
 export interface FollowedFiles<T> {
   /**
-   * Returns true if a file changed since the last read, or if the files have not been read yet. Returns false without a
-   * check for 400 ms after an initial read ({@link FollowOptions.begun}). Costs one `stat` per file and directory.
+   * Returns true if a file changed since the latest read, or if the files have not been read yet. Returns false without
+   * a check for 400 ms after an initial read ({@link FollowOptions.begun}). Costs one `stat` per file and directory.
    */
   changed(): boolean
   /**
@@ -14,7 +14,7 @@ export interface FollowedFiles<T> {
   changedLately(): boolean
   /** Returns the current value. Reads the files only if one changed. Concurrent calls share one read. */
   read(): Promise<T>
-  /** Returns the last value without checking. */
+  /** Returns the latest value without checking the files. */
   last(): T
 }
 
@@ -22,7 +22,7 @@ export interface FollowedFiles<T> {
 export interface FollowOptions<T> {
   /** Returns absolute paths of files and directories, which may not exist. A change to any of them triggers a read. */
   watched(): readonly string[]
-  /** Returns stamps of additional files, taken during the last read. */
+  /** Returns stamps of additional files, taken during the latest read. */
   besides?(): Iterable<FileStamps>
   read(): Promise<T>
   /** Returns the value to use after a failed read, or throws. The read is not retried until a file changes. */
@@ -37,8 +37,8 @@ export interface FollowOptions<T> {
 }
 
 /**
- * An initial read that recorded no stamps. Following such a read costs nothing at startup. The first check happens at
- * least 400 ms later and compares the times of the files.
+ * An initial read that recorded no stamps. Following such a read costs nothing at startup, because the first check
+ * happens at least 400 ms later. It compares the files' times.
  */
 export interface Beginning {
   /** Start of the read, in milliseconds since the epoch. */
@@ -47,10 +47,12 @@ export interface Beginning {
   files: readonly string[]
 }
 
-/** Minimum time in ms between two checks in a run. Models usually take longer to answer. */
+/** Minimum time in ms between two checks in a run. Models usually take longer than that to answer. */
 const checkIntervalMs = 200
 
-/** Time in ms before the first check after `begun`. A slow machine sends its first request within half this time. */
+/**
+ * Time in ms before the first check after `begun`. Even a slow machine sends its first request within half this time.
+ */
 const firstCheckMs = 400
 
 /** Creates {@link FollowedFiles}. Reads no files yet. */

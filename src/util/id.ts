@@ -23,8 +23,8 @@ let count = 0
 
 /**
  * Makes all later ids of this process with the same prefix sort after the given id. Call it before you create ids that
- * must sort after the ids of another process, because the clock of that process may have been ahead. Ignores a string
- * that {@link newId} did not create.
+ * must sort after the ids of another process, because that process's clock may have been ahead. Ignores a string that
+ * {@link newId} did not create.
  */
 export function continueIdsAfter(id: string): void {
   const [, time, counted] = idPattern.exec(id) ?? []
@@ -62,7 +62,8 @@ function pad(value: number, length: number): string {
 }
 
 /**
- * Uses `Math.random`: ids need not be secret, and loading the crypto module takes longer than running a whole command.
+ * Uses `Math.random`, because ids need not be secret and loading the crypto module takes longer than running a whole
+ * command.
  */
 function random(): string {
   return pad(Math.floor(Math.random() * 36 ** randomLength), randomLength)

@@ -4,7 +4,10 @@ export interface ImageSize {
   height: number
 }
 
-/** Number of leading bytes to pass to {@link imageSize}. Cameras store previews before the size of a JPEG. */
+/**
+ * Number of leading bytes to pass to {@link imageSize}. It is large because cameras store previews before the size in a
+ * JPEG.
+ */
 export const imageHeadBytes = 256 * 1024
 
 /**

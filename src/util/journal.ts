@@ -5,7 +5,7 @@ import * as z from "zod"
 import { systemCode } from "./errors.ts"
 import { identifyProcess, isProcessRunning } from "./process-table.ts"
 
-/** Records the work of a process in files, so that a later process can clean up if this process is killed. */
+/** Records a process's work in files, so that a later process can clean up if this process is killed. */
 export interface Journal<T extends object> {
   /**
    * Writes a record. `name` must be unique within this process. The returned function removes the record and is
@@ -17,8 +17,8 @@ export interface Journal<T extends object> {
   /** Removes all records that this process wrote. */
   clear(): void
   /**
-   * Calls `end` for each record of a process that no longer runs, and removes the record if `end` succeeds. Also
-   * removes incomplete records of such processes.
+   * Calls `end` for each record of a process that is no longer running, and removes the record if `end` succeeds. Also
+   * removes incomplete records that such processes left.
    */
   endOrphans(end: (record: T) => Promise<void>): Promise<void>
 }
@@ -32,7 +32,7 @@ export interface JournalEntry<T> {
 
 /** Directory and format of the records. */
 export interface JournalOptions<T> {
-  /** Directory of the records. The first record creates it. */
+  /** Directory for the records. It is created when the first record is written. */
   directory: string
   schema: z.ZodType<T>
   /** Receives errors from writing and removing records, and from `end`. The journal continues after these errors. */

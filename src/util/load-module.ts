@@ -14,11 +14,11 @@ export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports the current version of a user's JavaScript or TypeScript file. `aliases` apply to the file and its imports by
- * path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the error of the
- * import if the module cannot be loaded.
+ * path. If `pinned` is given, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the import error if
+ * the module cannot be loaded.
  *
- * Loads the module again only if the last load failed, or if the file, its imports by path or the options have changed.
- * Earlier versions keep running and stay in memory. Packages are loaded once.
+ * Loads the module again only if the latest load failed, or if the file, its imports by path or the options have
+ * changed. Earlier versions keep running and stay in memory. Packages are loaded once.
  */
 export async function loadModule(path: string, source: ModuleSource): Promise<Record<string, unknown>> {
   const loading = currentLoading(path, source)
@@ -32,7 +32,7 @@ export async function loadModule(path: string, source: ModuleSource): Promise<Re
 }
 
 /**
- * Returns the files of the last load of a module, even if the load failed, with their stamps at the first access.
+ * Returns the files that the latest load of a module used, even if it failed, with their stamps at the first access.
  * Includes missing files. The result grows when the module imports more files later.
  */
 export function moduleFiles(path: string): FileStamps {
@@ -50,7 +50,7 @@ interface Loading {
   failed: boolean
 }
 
-/** The last load of each path. */
+/** The latest load of each path. */
 const loadings = new Map<string, Loading>()
 let marks = 0
 

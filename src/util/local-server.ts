@@ -23,9 +23,9 @@ export interface LocalServerOptions {
   socket?: string
   /** The key that clients must send. `answer` checks it. */
   key: string | undefined
-  /** Limits of Node's server. */
+  /** Limits for Node's server. */
   limits?: ServerOptions
-  /** Answers a request. If the promise rejects, the connection is closed. */
+  /** Handles a request. If the promise rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
 }
@@ -96,7 +96,8 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Returns true if an `Origin` header names a page on this machine. Returns false for any other value, such as `null`.
+ * Returns true if an `Origin` header refers to a page on this machine. Returns false for any other value, such as
+ * `null`.
  */
 export function isLoopbackOrigin(origin: string): boolean {
   if (!URL.canParse(origin)) return false

@@ -2,7 +2,7 @@
 export interface Watchdog {
   /** Resolves when the other thread has started to watch, or has failed to start. Never rejects. */
   ready: Promise<void>
-  /** Called when a time limit starts, with the time left in milliseconds and the message for its expiry. */
+  /** Called when a time limit starts, with the time left in milliseconds and the message to use when it expires. */
   limitStarted(id: number, ms: number, message: string): void
   limitEnded(id: number): void
 }

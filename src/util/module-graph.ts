@@ -11,7 +11,7 @@ export interface ModuleGraph {
   /** Import names that resolve to the given URLs without being installed. */
   aliases: Readonly<Record<string, string>>
   /**
-   * Hashes of the files that may be loaded. Each file is read once and runs only if its bytes match its hash. A
+   * Hashes of the files that may be loaded. Each file is read once and runs only if its bytes match its hash. Loading a
    * different or unlisted file throws {@link UnpinnedFileError}. An import by name counts as an import by path unless
    * it leads to another installed package. Packages are not checked.
    */
@@ -28,14 +28,14 @@ export interface ModuleGraph {
 const graphs = new Map<string, ModuleGraph>()
 /** Maps the path of each CommonJS module to the mark of its graph. CommonJS identifies modules only by path. */
 const marksOfPaths = new Map<string, string>()
-/** The directory URL and specifier of each `require` call with a path, by the mark of the graph. */
+/** The directory URL and specifier of each `require` call with a path, keyed by the graph's mark. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 let packageTransform: ModuleGraph["transform"]
 
 /**
- * Sets the function that converts TypeScript in installed packages to CommonJS. Without it, such files cannot be loaded,
- * because Node does not remove types in installed packages. Call `transformPackages` before you open a graph.
+ * Sets the function that converts TypeScript in installed packages to CommonJS. Without it, these files cannot be
+ * loaded, because Node does not remove types in installed packages. Call `transformPackages` before you open a graph.
  */
 export function transformPackages(transform: (source: string, path: string) => string): void {
   packageTransform = transform
@@ -58,7 +58,7 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also caches how each specifier is resolved. Node drops such a result when the specifier is requested again
+    // Node also caches how each specifier is resolved. Node drops a cached result when the specifier is requested again
     // and its module is no longer cached.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
@@ -164,9 +164,10 @@ function transformOfPackage(path: string): ModuleGraph["transform"] {
 }
 
 /**
- * Returns the source of an ES module that requires the converted module and has its exports. Node cannot remove an ES
- * module from its cache, and refuses to import TypeScript in `node_modules` as CommonJS. The names of the exports are
- * read from the converted text, because running the converted module before the modules that it needs could fail.
+ * Returns the source of an ES module that requires the converted module and has its exports. It is needed because Node
+ * cannot remove an ES module from its cache and refuses to import TypeScript in `node_modules` as CommonJS. The names
+ * of the exports are read from the converted text, because running the converted module before the modules that it
+ * needs could fail.
  */
 function facadeOf(path: string, converted: string): string {
   const names = new Set<string>()
@@ -196,7 +197,7 @@ const starExport = /\bObject\.keys\((_[\w$]+)\)\.forEach\(function \(key\)/g
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
 
 /**
- * Returns true for a file of an installed package other than the importer's package. A name can also resolve to the
+ * Returns true for a file in an installed package other than the importer's package. A name can also resolve to the
  * importer's own package or, through a link, to a workspace.
  */
 function isOfOtherPackage(path: string, importer: string | undefined): boolean {

@@ -85,8 +85,8 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * Returns false if the entry does not exist. Returns true for a broken link. This avoids exceptions for missing paths:
- * one exception costs more than ten of these calls.
+ * Returns false if the entry does not exist. Returns true for a broken link. This avoids exceptions for missing paths,
+ * because one exception costs more than ten of these calls.
  */
 function mayExist(path: string): boolean {
   try {

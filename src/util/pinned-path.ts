@@ -57,10 +57,10 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 }
 
 /**
- * Opens a resolved path without following links, including links that were created after it was resolved. Permission
- * was granted for this path, and a link could redirect it to another file. Returns a descriptor that the caller must
- * close. Throws {@link MovedPathError} if the path now leads to a different file, and a system error if the file cannot
- * be opened.
+ * Opens a resolved path without following links, including links that were created after it was resolved, because
+ * permission was granted for this path and a link could redirect it to another file. Returns a descriptor that the
+ * caller must close. Throws {@link MovedPathError} if the path now leads to a different file, and a system error if the
+ * file cannot be opened.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)

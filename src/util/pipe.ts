@@ -43,8 +43,8 @@ function reasonAndAdvice(cause: unknown): string {
 }
 
 /**
- * Number of pipes created together. One `mkfifo` takes about 4 ms, whether it creates one pipe or eight. Unused pipes
- * stay open for later calls.
+ * Number of pipes to create together. Several are created because one `mkfifo` takes about 4 ms, whether it creates one
+ * pipe or eight. Unused pipes stay open for later calls.
  */
 const batchSize = 8
 
@@ -75,8 +75,8 @@ export function preparePipes(): void {
 }
 
 /**
- * Opens a pipe for the input of a child process. The child's end blocks and the end of this process does not. Throws
- * {@link PipeError} if the pipe cannot be created.
+ * Opens a pipe for the input of a child process. The child's end blocks, and this process's end does not. Throws {@link
+ * PipeError} if the pipe cannot be created.
  */
 export async function openInputPipe(): Promise<Pipe> {
   return await inOwnDirectory(async (directory) => {

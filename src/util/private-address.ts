@@ -16,7 +16,7 @@ const special6 = "2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20"
 /** IPv6 ranges whose last 32 bits are an IPv4 address: mapped and translated (NAT64) addresses. */
 const carriers6 = "::ffff:0:0/96 64:ff9b::/96"
 
-/** Returns false only for addresses of the public internet. Unrecognized addresses count as private. */
+/** Returns false only for addresses on the public internet. Unrecognized addresses count as private. */
 export function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return lists.special4.check(address, "ipv4")
   // In a link-local address, the zone follows a "%".

@@ -16,12 +16,12 @@ export interface ProcessJournal {
   isAtWork(sessionID: string): Promise<boolean>
   /** Removes all records that this process wrote. */
   clear(): void
-  /** Ends the process trees of Tackle processes that no longer run, and removes their records. */
+  /** Ends the process trees of Tackle processes that are no longer running, and removes their records. */
   endOrphans(): Promise<void>
 }
 
-// Requires the name of the variable in the mark, because an empty or common line would match the environment of
-// unrelated processes.
+// Requires the variable's name in the mark, because an empty or common line would match the environment of unrelated
+// processes.
 const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
 
 const entrySchema = z.lazy(() =>
@@ -48,8 +48,8 @@ export function createProcessJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
 ): ProcessJournal {
-  // Reports only the first error of each kind. Otherwise, an unwritable directory would cause the same message for
-  // every program.
+  // Reports only the first error of each kind, because an unwritable directory would otherwise cause the same message
+  // for every program.
   const reported = new Set<string>()
   const journal = createJournal<z.infer<typeof entrySchema>>({
     directory,

@@ -17,8 +17,7 @@ export interface ProcessEntry {
 }
 
 /**
- * Returns all visible processes. Returns an empty array on systems without `/proc` (macOS). Costs about 15 µs per
- * process.
+ * Returns all visible processes, or an empty array on systems without `/proc` (macOS). Costs about 15 µs per process.
  */
 export function readProcessTable(): ProcessEntry[] {
   return readOr(() => readdirSync("/proc"), [])
@@ -27,7 +26,7 @@ export function readProcessTable(): ProcessEntry[] {
     .filter((entry) => entry !== undefined)
 }
 
-/** Returns one process. Returns undefined if no process has this pid, or if the system has no `/proc`. */
+/** Returns one process, or undefined if no process has this pid or the system has no `/proc`. */
 export function readProcess(pid: number): ProcessEntry | undefined {
   const stat = readOr(() => readFileSync(`/proc/${pid}/stat`, "utf8"), "")
   // The second field is the program name in parentheses. It may contain spaces and parentheses.

@@ -46,16 +46,13 @@ export interface TreeIntent {
   bootID: string
 }
 
-/** Returns the intent to start a tree with this mark. Returns undefined on systems without `/proc`. */
+/** Returns the intent to start a tree with this mark, or undefined on systems without `/proc`. */
 export function intendTree(mark: string): TreeIntent | undefined {
   const bootID = readBootID()
   return bootID === undefined ? undefined : { mark, bootID }
 }
 
-/**
- * Returns the identity of a running tree. Returns undefined if the first process is gone, or if the system has no
- * `/proc`.
- */
+/** Returns the identity of a running tree, or undefined if the first process is gone or the system has no `/proc`. */
 export function identifyTree(tree: { group: number; mark: string }): TreeIdentity | undefined {
   const startTime = readProcess(tree.group)?.startTime
   const bootID = readBootID()
@@ -66,7 +63,7 @@ export function identifyTree(tree: { group: number; mark: string }): TreeIdentit
 /**
  * Ends a tree that an earlier Tackle process left running, or may have started just before that process ended. Does
  * nothing after a reboot. Does not signal a group whose id now belongs to an unrelated process. Returns true if a
- * process of the tree was running.
+ * process in the tree was running.
  */
 export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = killGraceMs): Promise<boolean> {
   const { mark, group, bootID } = tree
@@ -80,7 +77,7 @@ export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = kil
   return true
 }
 
-/** Returns true while a process of the group runs. Zombies do not count, except on systems without `/proc`. */
+/** Returns true while a process in the group runs. Zombies do not count, except on systems without `/proc`. */
 export function isGroupAlive(group: number): boolean {
   if (!canSignal(-group)) return false
   const table = readProcessTable()
@@ -108,7 +105,7 @@ export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promis
   }
 }
 
-/** Updates `known` to the processes of the tree that are running. Returns true if there are any. */
+/** Updates `known` to the running processes in the tree. Returns true if there are any. */
 function find(tree: ProcessTree, known: Map<number, ProcessEntry>): boolean {
   const table = readProcessTable()
   if (table.length === 0) return tree.group !== undefined && canSignal(-tree.group)
@@ -161,7 +158,7 @@ function canSignal(target: number): boolean {
 }
 
 /**
- * Returns false if the process or group does not exist. Returns true for a process of another user, although the signal
+ * Returns false if the process or group does not exist. Returns true for another user's process, although the signal
  * does not reach it.
  */
 function signalIfThere(target: number, signal: NodeJS.Signals | 0): boolean {

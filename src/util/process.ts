@@ -79,7 +79,7 @@ export interface RunningProcess {
    * program has already ended.
    */
   readonly identity: TreeIdentity | undefined
-  /** Set if {@link ProcessOptions.input} is true. Closed when the program and its output have ended. */
+  /** Standard input, set if {@link ProcessOptions.input} is true. Closed when the program and its output have ended. */
   readonly input?: ProcessInput
   /** Resolves when the program has ended. Its children may still be running. */
   readonly exited: Promise<Exit>
@@ -87,9 +87,9 @@ export interface RunningProcess {
   readonly closed: Promise<void>
   /** Resolves when standard output has ended. Standard error may still be open. */
   readonly outputEnded: Promise<void>
-  /** Returns true while a process of the group runs or holds the output open. */
+  /** Returns true while a process in the group runs or holds the output open. */
   running(): boolean
-  /** Removes the records of the tree. Call this method when no process of the tree is left. */
+  /** Removes the tree's records. Call this method when no process in the tree is left. */
   removeRecords(): void
   /**
    * Sends SIGTERM to the whole tree, and SIGKILL after `graceMs` milliseconds (default: 3,000). After the promise
@@ -251,7 +251,7 @@ function ownEnds({ output, errors, input }: Pipes): number[] {
   return [output.read, errors?.read, input?.write].filter((end) => end !== undefined)
 }
 
-/** Returns the descriptors that are for the program only. This process closes them after the start. */
+/** Returns the descriptors that only the program uses. This process closes them after the start. */
 function childEnds({ output, errors, input }: Pipes): number[] {
   return [output.write, errors?.write, input?.read].filter((end) => end !== undefined)
 }
@@ -267,7 +267,8 @@ interface ProcessOutput {
 }
 
 /**
- * Reads to the end into one reused buffer. With a new buffer for each chunk, a fast program would cost 80 MB of memory.
+ * Reads to the end into one reused buffer, because with a new buffer for each chunk, a fast program would cost 80 MB of
+ * memory.
  */
 function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): ProcessOutput {
   const { promise: closed, resolve } = Promise.withResolvers<void>()

@@ -3,8 +3,8 @@ import { nearNames } from "./similarity.ts"
 
 /**
  * Returns the offered name that the model most likely meant. Prefers a name that differs only in case, `-`, `_`, spaces
- * or a prefix such as `functions.`. Otherwise, allows one edit in names of four or five characters, and two in longer
- * names. Returns undefined if no name or several names match.
+ * or a prefix such as `functions.`. If there is no such name, allows one edit in names of four or five characters, and
+ * two in longer names. Returns undefined if no name or several names match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name

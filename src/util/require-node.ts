@@ -5,5 +5,5 @@
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major < 24 || (major === 24 && minor < 15))
   throw new Error(
-    `Tackle requires Node.js 24.15 or newer. This is ${process.version}. Run your program with a newer version of Node.js.`,
+    `Tackle requires Node.js 24.15 or newer, but this is ${process.version}. Run your program with a newer version of Node.js.`,
   )

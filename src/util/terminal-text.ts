@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util"
 const controls = /[\x00-\x08\x0b-\x1f\x7f]/g
 
 /**
- * Returns approximately the text that a terminal would show at the end, without colors and cursor movement. Of a line
+ * Returns approximately the text that a terminal would show at the end, without colors and cursor movement. For a line
  * that was rewritten with `\r`, such as a progress bar, keeps only the text after the last `\r`. Preserves the number
  * of lines.
  */

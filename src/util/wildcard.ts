@@ -28,7 +28,10 @@ export function wildcardOverlap(a: string, b: string): boolean {
 
 const standIns = ["", "\u0000".repeat(7)]
 
-/** Maximum number of steps of {@link wildcardOverlap}, about 0.1 s. Beyond this limit, the function returns true. */
+/**
+ * Maximum number of steps in {@link wildcardOverlap}, which take about 0.1 s. Beyond this limit, the function returns
+ * true.
+ */
 const maxOverlapSteps = 20_000_000
 
 /**

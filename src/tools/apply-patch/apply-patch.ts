@@ -94,8 +94,8 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
 }
 
 /**
- * Throws `FileChangeError` if the patch names a file more than once, because a patch does not define the order of its
- * sections.
+ * Throws `FileChangeError` if the patch has several sections for one file, because a patch does not define the order of
+ * its sections.
  */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
@@ -104,7 +104,7 @@ function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, str
     if (known.has(real)) {
       throw new FileChangeError(
         "unfit",
-        `The patch names ${showName(path)} more than once. Nothing was changed. Use one section per file, or send two patches.`,
+        `The patch has more than one section for ${showName(path)}. Nothing was changed. Use one section per file, or send two patches.`,
       )
     }
     known.add(real)
@@ -153,7 +153,7 @@ async function commit(
   }
 }
 
-/** Returns the contents of all files of the patch, before and after the change. */
+/** Returns the contents of all files in the patch, before and after the change. */
 function contents(planned: readonly PlannedSection[]) {
   const opened = planned.flatMap(({ file, target }) => (target ? [file, target] : [file]))
   return {
@@ -216,7 +216,7 @@ function report(planned: PlannedSection): string {
 /** Maximum length of the diff shown to the model for a file with inexact matches, in characters. */
 const maxShownDiff = 4_000
 
-/** The result of formatting the files of a patch. */
+/** The result of formatting the files in a patch. */
 interface PatchFormatting {
   /** Text for the model: the diff of each file that formatters changed, and the failures. */
   reports: string
@@ -228,13 +228,13 @@ interface PatchFormatting {
 }
 
 /**
- * Time limit for formatting all files of a patch, in milliseconds. During this time, other sessions cannot change the
+ * Time limit for formatting all files in a patch, in milliseconds. During this time, other sessions cannot change the
  * files.
  */
 const maxFormattingMs = 30_000
 
 /**
- * Formats the written files one after the other, within one time limit. The caller must hold the locks of these files.
+ * Formats the written files one after the other, within one time limit. The caller must hold the locks for these files.
  * Updates `stamps`, which are keyed by path. Never rejects: the reports contain the failures.
  */
 async function formatPatch(
@@ -242,7 +242,7 @@ async function formatPatch(
   stamps: Map<string, FileStamp>,
   ctx: ToolContext,
 ): Promise<PatchFormatting> {
-  const message = `the limit of ${maxFormattingMs / 1_000} s for formatting the whole patch was reached`
+  const message = `formatting the whole patch took longer than the limit of ${maxFormattingMs / 1_000} s`
   return withTimeLimit({ ms: maxFormattingMs, message, signal: ctx.abort }, (abort) =>
     formatEach(planned, stamps, { ...ctx, abort }),
   )

@@ -24,9 +24,8 @@ export interface PatchedText {
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
  * used at their location and, if the hunk matched only without its indentation, the file's indentation. The new file
- * ends with a line ending unless the last line of the old file had none. Throws {@link PatchMismatchError} if the
- * location of a hunk is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the result
- * unclear.
+ * ends with a line ending unless the last line of the old file had none. Throws {@link PatchMismatchError} if a hunk's
+ * location is not found or is ambiguous, or if a hunk overlaps with another hunk or leaves the result unclear.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)
@@ -142,7 +141,7 @@ function unclearText(unclear: Unclear, hunk: PatchHunk, { start }: Place, title:
     case "look-alikes":
       return `${found} with look-alike quotes, dashes or spaces, and it is unclear which form of these characters its new lines should contain. Nothing was changed. Copy the lines exactly, and write new lines with the characters you intend.`
     default:
-      return `${found} not exactly, and it is unclear which lines of the file it keeps. Nothing was changed. Copy the lines exactly.`
+      return `${found} does not match exactly, and it is unclear which lines of the file it keeps. Nothing was changed. Copy the lines exactly.`
   }
 }
 
@@ -203,8 +202,8 @@ export type Located =
   | { kind: "no-context" }
 
 /**
- * The part of a line that each strategy compares. The second strategy is also a strategy of `edit`. Further
- * strategies with stricter handling of white space recovered only 0.1% of the edits
+ * The part of a line that each strategy compares. The `edit` tool also uses the second strategy. Other strategies, with
+ * stricter handling of white space, were left out because they recovered only 0.1% of the edits
  * (docs/decisions/010-edit-strategies.md).
  */
 const strategies: readonly [PatchStrategy, (line: { text: string }) => string][] = [
@@ -216,8 +215,8 @@ const maxCandidates = 10_000
 const maxNamedLines = 10
 
 /**
- * Returns a function that finds the location of a hunk. A unique match needs no anchor. If there are several matches,
- * the anchor, the order of the hunks or the end of the file must select one of them. Otherwise, the result is
+ * Returns a function that finds the location of a hunk. A unique match needs no anchor. If there are several matches
+ * and neither the anchor, the order of the hunks nor the end of the file selects one of them, the result is
  * `ambiguous`. `cursor` is the index of the line after the previous hunk.
  */
 function createLocator(lines: readonly Line[], length: number): (hunk: PatchHunk, cursor: number) => Located {

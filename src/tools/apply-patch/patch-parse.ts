@@ -60,13 +60,13 @@ const end = "*** End Patch"
 const endOfFile = "*** End of File"
 const sectionHead = /^\*\*\* (Add|Delete|Update) File:(.*)$/
 const moveHead = /^\*\*\* Move to:(.*)$/
-/** Matches the head of a hunk in a unified diff. Its line numbers are ignored. */
+/** Matches a hunk header in a unified diff. Its line numbers are ignored. */
 const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
 
 interface Reader {
   lines: readonly string[]
   at: number
-  /** Line number in the patch of the first element of `lines`, from 1. */
+  /** Line number of the first element of `lines` in the patch, from 1. */
   offset: number
 }
 
@@ -196,7 +196,7 @@ const marks = new Map<string, PatchLine["kind"]>([
   ["+", "add"],
 ])
 
-/** Removes empty lines at the end of a hunk. These lines separate the hunk from the next head and are not context. */
+/** Removes empty lines at the end of a hunk. They separate the hunk from the next header and are not context. */
 function dropBlankEnd(hunk: PatchHunk, reader: Reader): void {
   if (hunk.atEnd) return
   for (let at = reader.at - 1; reader.lines[at] === "" && hunk.lines.length > 0; at--) hunk.lines.pop()

@@ -9,13 +9,13 @@ import { counted } from "../../util/words.ts"
 import { applyHunks, type PatchedText } from "./patch-apply.ts"
 import type { PatchHunk, PatchSection } from "./patch-parse.ts"
 
-/** A file of a patch and its display path. */
+/** A file in a patch, and its display path. */
 export interface PatchFile {
   before: FileBefore
   title: string
 }
 
-/** A section whose files are locked and read. `target` is the destination of a move. */
+/** A section whose files have been locked and read. `target` is the destination of a move. */
 export interface OpenSection {
   section: PatchSection
   file: PatchFile
@@ -34,9 +34,9 @@ export interface PlannedSection extends OpenSection {
 
 /**
  * Plans one section without changing anything. A file that the session has not read in its current state cannot be
- * deleted. Such a file can be changed only if all context and removed lines match exactly, which proves that the model
- * has seen these lines. It can be moved if the section has no hunks. Throws `FileChangeError` if the file must not be
- * changed, and `PatchMismatchError` if a hunk cannot be applied.
+ * deleted. It can be changed only if all context and removed lines match exactly, which proves that the model has seen
+ * these lines. It can be moved if the section has no hunks. Throws `FileChangeError` if the file must not be changed,
+ * and `PatchMismatchError` if a hunk cannot be applied.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {

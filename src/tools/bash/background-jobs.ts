@@ -12,11 +12,11 @@ import { currentTime } from "../../util/time.ts"
  */
 const maxEnded = 32
 
-/** The jobs of one engine. The creator of the table must call `killAll` when the engine closes. */
+/** The background jobs in one engine. The creator of the table must call `killAll` when the engine closes. */
 export interface JobTable extends JobCapability {
-  /** Returns true if a job of the session is running. */
+  /** Returns true if the session has a running job. */
   runsFor(sessionID: string): boolean
-  /** Kills and removes the jobs of these sessions. Resolves when they have ended. */
+  /** Kills and removes the jobs in these sessions. Resolves when they have ended. */
   killOf(sessionIDs: readonly string[]): Promise<void>
   /** Kills all jobs. Resolves when they have ended. */
   killAll(): Promise<void>
@@ -54,13 +54,13 @@ export function createJobTable(): JobTable {
   }
 }
 
-/** Output limits of a job. These limits are lower than those of a command, because the model polls jobs. */
+/** Output limits for a job. They are lower than the limits for a command, because the model polls jobs. */
 const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
 
-/** Delays in milliseconds between checks of whether a program that has closed its output has exited. */
+/** Delays in milliseconds before checking again whether a program that closed its output has exited. */
 const exitChecksMs = [10, 100, 1_000]
 
-/** Turns the remaining processes of a command into a job. The job does not keep this process from exiting. */
+/** Turns the remaining processes of a command into a job. The job does not keep Tackle's process from exiting. */
 export function createJob(options: {
   sessionID: string
   command: string

@@ -21,7 +21,7 @@ import {
   supervise,
 } from "./command.ts"
 
-/** Default timeout, and maximum timeout, in milliseconds. */
+/** Default and maximum timeout, in milliseconds. */
 const defaultTimeout = 120_000
 const maxTimeout = 3_600_000
 
@@ -29,7 +29,8 @@ const maxTimeout = 3_600_000
 const lastLineBytes = 700
 
 /**
- * Maximum number of characters from the end of the output in the metadata, while the command runs and after it ends.
+ * Maximum number of characters that the metadata contains from the end of the output: while the command runs, and after
+ * it ends.
  */
 const liveCharacters = 4_000
 const finalCharacters = 30_000
@@ -50,7 +51,7 @@ const parameters = z.lazy(() =>
       .min(1)
       .optional()
       .describe("Directory to run the command in (default: the working directory)"),
-    stdin: z.boolean().optional().describe("True: start the command as a job that accepts input"),
+    stdin: z.boolean().optional().describe("Start the command as a job that accepts input"),
   }),
 )
 
@@ -59,7 +60,7 @@ const sandboxedParameters = z.lazy(() =>
     outside: z
       .boolean()
       .optional()
-      .describe("True: run the command outside the sandbox, after asking the user"),
+      .describe("Run the command outside the sandbox, after asking the user"),
   }),
 )
 
@@ -82,8 +83,8 @@ export interface BashOptions {
   /** A program that accepts `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if `/bin/bash` does not exist. */
   shell?: string
   /**
-   * Records the processes of a command, so that the next start of Tackle can end them if this process is killed.
-   * Returns a function that removes the record.
+   * Records a command's processes, so that the next start of Tackle can end them if this process is killed. Returns a
+   * function that removes the record.
    */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
   /**
@@ -92,11 +93,11 @@ export interface BashOptions {
   sandboxed?: boolean
   /** Timeout in milliseconds for calls that do not set a timeout. Default: 120,000. */
   defaultTimeout?: number
-  /** Limits of the output. Default: 2,000 lines or 50 KB, from the beginning and the end. */
+  /** Output limits. Default: 2,000 lines or 50 KB, from the beginning and the end. */
   limits?: Partial<OutputLimits>
 }
 
-/** Creates the bash tool. A nonzero exit code and a timeout are results of the call, not errors. */
+/** Creates the bash tool. Nonzero exit codes and timeouts are returned as results, not as errors. */
 export function createBashTool(options: BashOptions): Info {
   const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
   const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
@@ -214,7 +215,7 @@ const progressMs = 100
 
 /**
  * Throttles progress reports. Calls to `report` never overlap. After a call fails, `report` is not called again.
- * `finish` makes the last report without delay, and rejects with the first error of any report.
+ * `finish` sends the final report without delay, and rejects with the first error that a call to `report` threw.
  */
 function createProgress(report: () => Promise<void>): { touch(): void; finish(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
@@ -286,7 +287,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   return signal ? `killed by ${signal}` : `exit code ${code}`
 }
 
-/** Limits of the sandbox, with patterns of the error messages that they can cause. */
+/** Sandbox limits, with patterns for the error messages that they can cause. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
     limit: "no network access except to hosts that a rule allows",

@@ -79,8 +79,8 @@ interface WaitLimits {
 }
 
 /**
- * Least and most time in milliseconds for remaining processes to end or to write their last output, such as `tee` in
- * `> >(tee log)`. Between them, the time is twice the run time of the shell, because a slow machine delays the
+ * Minimum and maximum time in milliseconds for remaining processes, such as `tee` in `> >(tee log)`, to end or to write
+ * their last output. Between these limits, the time is twice the shell's run time, because a slow machine delays the
  * remaining processes too. The time is short, because every command with a background process (`server &`) waits the
  * full time.
  */

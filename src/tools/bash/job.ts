@@ -51,8 +51,8 @@ export class JobInputError extends TackleError {
 }
 
 /**
- * Manages the background jobs of a session. Only the `input` action asks for permission, because the commands were
- * permitted when they started.
+ * Manages a session's background jobs. Only the `input` action asks for permission, because the commands were permitted
+ * when they started.
  */
 export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),

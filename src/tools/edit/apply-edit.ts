@@ -242,9 +242,9 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 }
 
 /**
- * Returns true if a change fits the file although one old line misquotes a line of the file: either the new lines
- * replace the wrong words with the words of the file, or they remove the line and both lines share a word. Any other
- * change may be meant for a different text.
+ * Returns true if a change fits the file although one old line misquotes a line in the file: either the new lines
+ * replace the wrong words with the file's words, or they remove the line and both lines share a word. Any other change
+ * may be meant for a different text.
  */
 function isMeantForFile(
   { file, old, fresh }: LineTexts,
@@ -313,8 +313,7 @@ function indexesOf({ start, end }: Span): number[] {
 }
 
 /**
- * Returns a function that rewrites new lines with the words and characters of the file, except where the model changes
- * them.
+ * Returns a function that rewrites new lines with the file's words and characters, except where the model changes them.
  */
 function rewording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))

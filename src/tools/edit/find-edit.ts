@@ -21,7 +21,10 @@ export type EditMatch =
   | { kind: "done"; line: number }
   | { kind: "missing"; nearest?: NearestText; exactOnly: boolean }
 
-/** Maximum text length in characters for all strategies. Longer texts are searched only with literal strategies. */
+/**
+ * Maximum length, in characters, of a text that is searched with all strategies. Longer texts are searched only with
+ * literal strategies.
+ */
 export const maxFuzzyLength = 5_000_000
 
 /** Maximum number of replacements in one call. */
@@ -43,10 +46,11 @@ export interface EditTexts {
 }
 
 /**
- * Finds `oldString` with the strictest strategy that matches. `found` has several spans only with `replaceAll` and a
- * literal match. Otherwise, several matches are `ambiguous`. A `disputed` result means that the text was found but can
- * mean two different edits. A `done` result means that only similar text was found, and the file already contains the
- * new text. `without` names strategies and decorations to disable, for measurements.
+ * Finds `oldString` with the strictest strategy that matches. A `found` result has several spans only for a literal
+ * match with `replaceAll`. In all other cases, several matches are `ambiguous`. A `disputed` result means that the text
+ * was found but can mean two different edits. A `done` result means that only similar text was found, and the file
+ * already contains the new text. `without` contains the names of strategies and decorations to disable, for
+ * measurements.
  */
 export function findEdit(
   text: string,
@@ -177,7 +181,7 @@ export interface NearestText {
   text: string
 }
 
-/** Maximum number of lines of a file. A longer file is not searched. */
+/** Maximum number of lines in a file. A longer file is not searched. */
 const maxSearchedLines = 50_000
 /** Maximum number of characters compared and shown per line. */
 const maxLineLength = 200

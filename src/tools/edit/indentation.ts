@@ -41,7 +41,7 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
-/** Returns true if the new text has the indentation step of the old text and not the indentation step of the file. */
+/** Returns true if the new text has the indentation step of the old text and not that of the file. */
 function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
   const step = leastStep(fresh)
   return step !== undefined && step === leastStep(old) && step !== leastStep(file)
@@ -133,7 +133,7 @@ export interface IndentPair {
 }
 
 /**
- * Learns the file's indentation from known lines. Returns a function that translates an indentation of the model's
+ * Learns the file's indentation from known lines. Returns a function that translates an indentation in the model's
  * text. The function returns undefined if the known lines do not determine the result, because a guess could change the
  * meaning of a program. `scale` is the width of the file's levels relative to the width of the model's levels, if
  * known.

@@ -1,4 +1,4 @@
-/** A transformation that a model applied to the texts of an edit by mistake. The result of an edit names it. */
+/** A transformation that a model applied to the texts of an edit by mistake. The result of the edit reports it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
 /**
@@ -114,8 +114,8 @@ function withoutFence({ oldString, newString }: Texts): Texts | undefined {
 }
 
 /**
- * Removes the line numbers that `read` adds. All old lines must have consecutive numbers. The new lines must all have
- * numbers or have none.
+ * Removes the line numbers that `read` adds. All old lines must have consecutive numbers. Either all new lines or none
+ * of them must have numbers.
  */
 function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined {
   const [old, fresh] = [unnumbered(oldString), unnumbered(newString)]

@@ -96,7 +96,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but it omits lines of the file, and their position in newString is unclear. " +
       "Nothing was changed. Copy every line from the first to the last.",
     "equal-lines":
-      "but not exactly, and it is unclear which of several equal lines newString keeps. " +
+      "but does not match exactly, and it is unclear which of several equal lines newString keeps. " +
       "Nothing was changed. Copy the text exactly.",
     "look-alikes":
       "but with look-alike quotes, dashes or spaces, and it is unclear which form of these characters newString should contain. " +

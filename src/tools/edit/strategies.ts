@@ -17,7 +17,7 @@ import {
   wordsOf,
 } from "./text.ts"
 
-/** The name of a strategy. The result of an edit shows it. */
+/** The name of a strategy, as shown in the result of an edit. */
 export type StrategyName =
   | "exact"
   | "line-endings"
@@ -26,7 +26,7 @@ export type StrategyName =
   | "block-anchors"
   | "left-out-lines"
 
-/** A method to find the old text. */
+/** A method for finding the old text. */
 export interface Strategy {
   name: StrategyName
   /**
@@ -77,8 +77,8 @@ export interface SearchedFile {
 }
 
 /**
- * Prepares a file for searches. If `overlapping` is false, `exact` and `anyEol` omit overlapping occurrences. Such
- * occurrences show that a text is not unique, but cannot all be replaced.
+ * Prepares a file for searches. If `overlapping` is false, `exact` and `anyEol` omit overlapping occurrences.
+ * Overlapping occurrences show that a text is not unique, but cannot all be replaced.
  */
 export function openSearch(
   text: string,
@@ -239,7 +239,7 @@ export function isMark({ text }: Line): boolean {
   return mark.test(text)
 }
 
-/** A mark stands for fewer lines than this number. */
+/** Exclusive upper limit for the number of lines that a mark stands for. */
 const maxMarked = 300
 /**
  * A block at another location is a rival if it contains all quoted lines except at most one and is at most this many

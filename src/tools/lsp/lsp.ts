@@ -55,8 +55,8 @@ const parameters = z.lazy(() =>
 )
 
 /**
- * Queries the language server of a file. The permission request names the operation, and the server if the call starts
- * it.
+ * Queries the language server for a file. The permission request contains the operation and, if the call starts the
+ * server, the server's id.
  */
 export const lspTool = define("lsp", {
   description: readText(new URL("./lsp.md", import.meta.url)),
@@ -122,8 +122,7 @@ type Context = Pick<ToolContext, "abort" | "directory" | "worktree" | "mayRead">
 }
 
 /**
- * Sends the query to the server and renders its answer. If the server cannot answer, rejects with the error of the
- * server.
+ * Sends the query to the server and renders its answer. If the server cannot answer, rejects with the server's error.
  */
 async function runOperation(call: LanguageCall, ctx: Context): Promise<RenderedFindings> {
   const ask = <T>(method: string, needs: keyof ServerCapabilities, params: object) =>
@@ -245,7 +244,10 @@ function byPosition(findings: readonly Finding[]): Finding[] {
   })
 }
 
-/** Returns one finding, or none if the URI does not name a file, for example if it names an entry of an archive. */
+/**
+ * Returns one finding, or an empty array if the URI does not refer to a file, for example if it refers to an entry in
+ * an archive.
+ */
 function at(uri: string, range: Location["range"], text?: string): Finding[] {
   const path = pathOfUri(uri)
   return path === undefined ? [] : [{ path, ...startOf(range), text }]

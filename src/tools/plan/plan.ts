@@ -116,7 +116,7 @@ function notAgreed(said: string | undefined, next: string): ToolResult {
   }
 }
 
-/** Maximum number of bytes of a plan that are shown. */
+/** Maximum number of bytes of a plan to show. */
 const maxBytes = 64 * 1024
 
 /**

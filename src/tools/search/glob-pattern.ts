@@ -23,8 +23,8 @@ export function compileGlob(glob: string): (path: string) => boolean {
 }
 
 /**
- * Splits a pattern that starts with `/`, `..` or `~` (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory it names
- * and a pattern anchored to that directory. Returns other patterns unchanged, with the given directory.
+ * Splits a pattern that starts with `/`, `..` or `~` (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory that it
+ * specifies and a pattern anchored to that directory. Returns other patterns unchanged, with the given directory.
  */
 export function anchorGlob(glob: string, directory: string): { directory: string; glob: string } {
   if (!/^(\/|\.\.(\/|$)|~(\/|$))/.test(glob)) return { directory, glob }

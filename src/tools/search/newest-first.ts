@@ -5,7 +5,7 @@ import { systemCode } from "../../util/errors.ts"
 const batchSize = 64
 
 /**
- * Returns the `max` most recently modified files and the total number of files. Sorts the newest first, and files of
+ * Returns the `max` most recently modified files and the total number of files. Sorts files newest first, and files of
  * the same age by path.
  */
 export async function newestFirst(

@@ -182,7 +182,7 @@ function checkEnd(end: End, complaint: string, query: FileQuery, pattern: string
   else throw new SearchFailedError(`The search failed: ${complaint}`)
 }
 
-/** Returns the error of the default regex engine. ripgrep repeats it for the second engine. */
+/** Returns only the default regex engine's error, because ripgrep repeats it for the second engine. */
 function reason(complaint: string): string {
   const rules = complaint.split(/^~+$/m)
   return (rules[1] ?? complaint).replace(/^rg: /, "").trim()

@@ -29,7 +29,7 @@ const maxRecordBytes = 256 * 1024
  */
 const maxSkippedBytes = 64 * 1024 * 1024
 
-/** Schema of a record. It is created at the first search, because creating it takes longer than many searches. */
+/** Schema for records. It is created at the first search, because creating it takes longer than many searches. */
 let recordSchema: ReturnType<typeof createRecordSchema> | undefined
 
 function createRecordSchema() {

@@ -55,8 +55,8 @@ export interface FileMatches {
 
 /**
  * Finds files and lines below a root. Includes hidden files. Excludes `.git`, files excluded by the project's ignore
- * files, symlinks and, in text searches, binary files. The order of files is undefined. Leaving the loop early stops
- * the search. Throws the error of `abortedError` if the signal aborts.
+ * files, symlinks and, in text searches, binary files. The order of files is undefined. Breaking out of the loop stops
+ * the search. Throws the error that `abortedError` returns if the signal aborts.
  */
 export interface SearchEngine {
   /** Yields absolute paths. */

@@ -7,14 +7,14 @@ export interface SearchBackend {
   name: string
   /**
    * Searches with the service. Throws `TackleError` with the code `websearch.failed` if the search fails, and
-   * `TimeoutError` if the service is too slow. Throws the error of `abortedError` if the signal aborts.
+   * `TimeoutError` if the service is too slow. Throws the error that `abortedError` returns if the signal aborts.
    */
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
 }
 
 const names = ["exa", "brave", "tavily", "searxng"] as const
 
-/** Schema of `search` in the config. */
+/** Schema for `search` in the config. */
 export const SearchConfig = z.lazy(() =>
   z.strictObject({
     backend: z.enum(names).describe("Search service for websearch and codesearch"),
@@ -54,8 +54,8 @@ export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVari
 /**
  * Returns the search service set in the config or the environment. If neither sets a search service, returns Exa
  * without a key and `configured: false`. If the config selects Exa but no key is set, also returns Exa without a key.
- * If the key or URL of another service is missing, its `search` reports the missing setting. See `availability.ts` for
- * when Exa without a key is available.
+ * For another service whose key or URL is missing, returns a service whose `search` throws an error that reports the
+ * missing setting. See `availability.ts` for when Exa without a key is available.
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,
@@ -94,13 +94,13 @@ function open(
   }
 }
 
-/** Returns a service whose `search` reports the missing setting. */
+/** Returns a service whose `search` throws an error that reports the missing setting. */
 function incomplete(name: string, variable: string | undefined): SearchBackend {
   return {
     name,
     async search() {
       throw new TackleError(
-        `The ${name} search is configured, but its ${variable?.endsWith("_URL") ? "URL" : "key"} is missing (${variable}). Continue without searching, and tell the user.`,
+        `The ${name} search is configured, but its ${variable?.endsWith("_URL") ? "URL" : "key"} is missing. Continue without searching, and tell the user to set ${variable}.`,
         { code: "websearch.failed", recoverable: true },
       )
     },

@@ -46,8 +46,8 @@ export interface PageRequest {
 /**
  * Fetches a page and follows redirects. Each redirect is checked like the first URL. Each host name is resolved once
  * per request, and the connection uses the checked addresses. Throws {@link WebfetchError} if the page cannot be
- * fetched, `TimeoutError` at the time limit, and the errors of `askUrl` and `askPrivate`. Throws the error of
- * `abortedError` if the signal aborts.
+ * fetched, `TimeoutError` at the time limit, and the errors that `askUrl` and `askPrivate` throw. Throws the error that
+ * `abortedError` returns if the signal aborts.
  */
 export async function fetchPage(request: PageRequest): Promise<Page> {
   const clock = createClock(request.timeoutMs, request.signal)
@@ -91,7 +91,7 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
  */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
-  /** The model cannot change the target of a redirect. */
+  /** Returns the advice, unless the URL is the target of a redirect, which the model cannot change. */
   const next = (advice: string) => (base ? "Continue without the page." : advice)
   if (!URL.canParse(text, base?.href)) {
     throw new WebfetchError(
@@ -152,8 +152,8 @@ export interface ResolvedHost {
 }
 
 /**
- * Resolves the URL's host. Throws {@link WebfetchError} if the host cannot be resolved. Throws the error of
- * `abortedError` if the signal aborts.
+ * Resolves the URL's host. Throws {@link WebfetchError} if the host cannot be resolved, and the error that
+ * `abortedError` returns if the signal aborts.
  */
 export async function resolveHost(url: URL, signal: AbortSignal): Promise<ResolvedHost> {
   const host = url.hostname.replace(/^\[|\]$/g, "")

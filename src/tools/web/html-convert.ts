@@ -3,7 +3,7 @@ import TurndownService from "turndown"
 /** Output format. `text` has no markup for emphasis, headings and links. */
 export type HtmlForm = "markdown" | "text"
 
-/** Elements that contain no text of the page, such as code, styles and embedded documents. */
+/** Elements that contain no page text, such as code, styles and embedded documents. */
 const invisible = ["script", "style", "noscript", "template", "iframe", "object", "embed", "canvas"] as const
 
 /**
@@ -86,7 +86,7 @@ function absolute(url: string, base: string): string | undefined {
     : undefined
 }
 
-/** Returns true for a table of data. Layout tables contain other tables or a single column. */
+/** Returns true for a data table. Layout tables contain other tables or a single column. */
 function isDataTable(node: PageNode): boolean {
   if (node.nodeName !== "TABLE") return false
   return !node.querySelector?.("table") && all(node, "tr").some((row) => all(row, "td, th").length > 1)

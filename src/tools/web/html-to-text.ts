@@ -5,16 +5,16 @@ import { errorMessage } from "../../util/errors.ts"
 import type { HtmlForm } from "./html-convert.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
-/** Time limit in milliseconds. A page of 5 MB takes 5 s, but a hostile page would take hours. */
+/** Time limit in milliseconds. A 5 MB page takes 5 s, but a hostile page would take hours. */
 const defaultTimeLimitMs = 20_000
 
-/** Memory limit in megabytes. A page of 5 MB needs about 200 MB. */
+/** Memory limit in megabytes. A 5 MB page needs about 200 MB. */
 const memoryLimitMb = 1024
 
 /**
  * Converts a page to Markdown or text in a worker thread with time and memory limits, because pages are untrusted and
- * the engine must not block. Throws {@link WebfetchError} if the page cannot be converted. Throws the error of
- * `abortedError` if the signal aborts.
+ * the engine must not block. Throws {@link WebfetchError} if the page cannot be converted, and the error that
+ * `abortedError` returns if the signal aborts.
  */
 export async function htmlToText(
   html: string,

@@ -27,7 +27,8 @@ export interface GetAnswer {
 /**
  * Sends a GET request over a new connection to one of the given addresses. Checks certificates against the host name.
  * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable, if the transfer fails, or if the
- * body exceeds `maxBytes` or has an unsupported encoding. Throws the error of `abortedError` if the signal aborts.
+ * body exceeds `maxBytes` or has an unsupported encoding. Throws the error that `abortedError` returns if the signal
+ * aborts.
  */
 export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   const { url, signal } = request

@@ -4,7 +4,7 @@ import { errorMessage, TackleError } from "../../util/errors.ts"
 
 /** A web search or a code search. */
 export interface SearchRequest {
-  /** `code` searches examples and documentation of libraries. */
+  /** `code` searches for library examples and documentation. */
   kind: "web" | "code"
   query: string
   /** Maximum number of results. Some services return more. */
@@ -18,7 +18,7 @@ export interface SearchResult {
   title: string
   url: string
   text: string
-  /** Publication date in the format of the service. */
+  /** Publication date in the service's format. */
   published?: string
 }
 
@@ -109,7 +109,7 @@ const McpReply = z.object({
     .optional(),
 })
 
-/** Searches with Exa without a key, by one tool call to its public MCP server. */
+/** Searches with Exa without a key, through one tool call to its public MCP server. */
 async function searchExaKeyless(
   request: SearchRequest,
   { url }: SearchAccess,
@@ -213,7 +213,7 @@ async function searchSearxng(
   return requestPages({ name: "searxng", url: `${url}/search?${parameters}`, signal })
 }
 
-/** Time limit of a request, in milliseconds. */
+/** Time limit for a request, in milliseconds. */
 const timeoutMs = 25_000
 
 /** Maximum size of a response, in bytes. */
@@ -231,7 +231,7 @@ interface BackendRequest {
 
 /**
  * Sends a request and parses the JSON response. Throws {@link SearchError} if the response is unexpected, and the
- * errors of {@link requestText}.
+ * errors that {@link requestText} throws.
  */
 async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: S): Promise<z.output<S>> {
   return parseAnswer(await requestText(request), shape, request.name)
@@ -240,7 +240,7 @@ async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: 
 /**
  * Sends a request and returns the response text. Does not follow redirects, so that the key goes only to the configured
  * server. Throws {@link SearchError} if the server is unreachable, returns an HTTP error or sends more than 5 MB, and
- * `TimeoutError` after 25 s. Throws the error of `abortedError` if the signal aborts.
+ * `TimeoutError` after 25 s. Throws the error that `abortedError` returns if the signal aborts.
  */
 async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
   const message = `The ${name} search did not respond within ${timeoutMs / 1000} s.`
@@ -293,7 +293,7 @@ async function readBounded(response: Response, name: string): Promise<string> {
 function statusText(name: string, status: number, text: string): string {
   const what = `The ${name} search returned HTTP ${status}`
   if (status === 401 || status === 403)
-    return `${what}: access was refused. Continue without searching, and tell the user to check the key and the settings of the service.`
+    return `${what}: access was refused. Continue without searching, and tell the user to check the key and the service's settings.`
   if (status === 402)
     return `${what}: the account has no credit left. Continue without searching, and tell the user.`
   if (status === 429)

@@ -14,7 +14,7 @@ const parameters = z.lazy(() =>
     format: z
       .enum(["markdown", "text", "html"])
       .default("markdown")
-      .describe("Format of an HTML page; other content is returned as is"),
+      .describe("Format for HTML pages; other content is returned as is"),
     timeout: z.number().positive().max(120).default(30).describe("Seconds to wait"),
   }),
 )
