@@ -31,7 +31,7 @@ export function privateCopy(path: string, pinned: PinnedFiles, copies: string): 
   return copied
 }
 
-/** Hashes of the files by their paths in the copy. */
+/** Hashes of the files, keyed by their paths in the copy. */
 type CopiedFiles = ReadonlyMap<string, string>
 
 function filesOf(program: string, pinned: PinnedFiles): CopiedFiles {
@@ -93,8 +93,8 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
 }
 
 /**
- * Throws {@link ExternalToolError} if the path after `#!` is relative. The system resolves a relative path in the
- * working directory, whose files the user has not trusted.
+ * Throws {@link ExternalToolError} if the path after `#!` is relative, because the system resolves a relative path in
+ * the working directory, whose files the user has not trusted.
  */
 function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []

@@ -11,7 +11,7 @@ import { privateCopy } from "./private-copy.ts"
 
 /** An executable that implements the protocol, and the values needed to start it. */
 export interface Program {
-  /** Id of the tool. */
+  /** Tool id. */
   name: string
   /** Absolute path of the executable. */
   path: string
@@ -27,7 +27,7 @@ export interface Program {
 export interface ProgramHost {
   /** Working directory for `--describe`. Absolute path. */
   directory: string
-  /** Directory of the private copies. Absolute path; created when needed. */
+  /** Directory for the private copies. Absolute path; created when needed. */
   copies: string
   environment: Readonly<Record<string, string | undefined>>
   record?: RecordTree
@@ -61,9 +61,11 @@ export function describeExit({ code, signal }: Exit): string {
 /** Collects a program's stderr output and discards all but the end. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
-  /** Returns the kept output with terminal control characters applied. Empty if nothing was written. */
+  /** Returns the kept output with terminal control characters applied, or an empty string if nothing was written. */
   text(): string
-  /** Returns the kept output with a heading, to append to an error message. Empty if nothing was written. */
+  /**
+   * Returns the kept output with a heading, to append to an error message, or an empty string if nothing was written.
+   */
   note(): string
 }
 

@@ -8,7 +8,7 @@ import { isRecord, parseJson } from "../util/json.ts"
 export const Manifest = z.object({
   name: z.string(),
   description: z.string().trim().min(1),
-  /** JSON Schema of the arguments. Its type is `object`. */
+  /** JSON Schema for the arguments. Its type is `object`. */
   parameters: z.record(z.string(), z.unknown()),
   /** Time limit for a call in milliseconds, excluding time spent waiting for the user's answers. */
   timeout: z.int().min(1).max(3_600_000).optional(),
@@ -17,7 +17,7 @@ export type Manifest = z.infer<typeof Manifest>
 
 const Metadata = z.record(z.string(), z.unknown())
 
-/** A line that the program writes. `id` is the id of the call. */
+/** A line that the program writes. `id` is the call's id. */
 const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("metadata"),
@@ -59,7 +59,7 @@ const HostLine = z.discriminatedUnion("type", [
       messageID: z.string(),
       callID: z.string().optional(),
       agent: z.string(),
-      /** Working directory of the program, and base of relative paths. */
+      /** The program's working directory, and the base for relative paths. */
       directory: z.string(),
       worktree: z.string(),
     }),
@@ -118,7 +118,7 @@ function shown(text: string): string {
 }
 
 /**
- * Thrown when an external tool cannot be copied or described, violates the protocol, ends without a result, or reports
+ * Thrown when an external tool cannot be copied or described, violates the protocol, exits without a result, or reports
  * an error.
  */
 export class ExternalToolError extends TackleError {

@@ -18,7 +18,7 @@ const shutdownMs = 1_000
  */
 const lastOutputMs = 500
 
-/** Maximum number of permission requests of one call that wait for a reply. */
+/** Maximum number of permission requests from one call that can wait for a reply. */
 const maxQuestions = 32
 
 type Lines = { [Type in ToolLine["type"]]: Extract<ToolLine, { type: Type }> }
@@ -31,9 +31,9 @@ type Outcome =
   | { kind: "thrown"; error: unknown }
 
 /**
- * Makes one call to the program and returns its result. All processes of the program have ended when the promise
- * settles. Throws the errors of {@link startProgram}, the error of `abortedError` if the call is aborted, and a
- * `PermissionError` if a permission was refused and the program then returns no result. Throws {@link
+ * Makes one call to the program and returns its result. All of the program's processes have ended when the promise
+ * settles. Throws the errors that {@link startProgram} throws, the error that `abortedError` returns if the call is
+ * aborted, and a `PermissionError` if a permission was refused and the program then returns no result. Throws {@link
  * ExternalToolError} if the program writes an `error` line or an invalid line, or exits without a result.
  */
 export async function runProgram(
@@ -79,7 +79,7 @@ export async function runProgram(
     }
   }
 
-  /** Replies to a permission request of the program. Never rejects. */
+  /** Replies to a permission request from the program. Never rejects. */
   async function answer({ ask, permission, patterns, ...rest }: Lines["ask"]): Promise<void> {
     const { always, paths, metadata } = rest
     asked.add(ask)
@@ -148,7 +148,7 @@ export async function runProgram(
 }
 
 /**
- * Returns the outcome of a program that exits without a result. Resolves after the program has exited and its output
+ * Returns the outcome for a program that exits without a result. Resolves after the program has exited and its output
  * has been read.
  */
 async function endWithoutResult(child: RunningProcess, readRest: () => void, name: string): Promise<Outcome> {

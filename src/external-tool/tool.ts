@@ -14,8 +14,8 @@ const defaultTimeoutMs = 120_000
 
 /**
  * Creates a tool from a program. Runs the program with `--describe`, so the program must be trusted. Throws the errors
- * of {@link startProgram}, `ExternalToolError` if the program does not print a valid manifest in time, and `TypeError`
- * if the tool id is invalid.
+ * that {@link startProgram} throws, `ExternalToolError` if the program does not print a valid manifest in time, and
+ * `TypeError` if the tool id is invalid.
  */
 export async function externalTool(program: Program, describeLimitMs?: number): Promise<Info> {
   const {
@@ -34,8 +34,8 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 
 /**
  * Returns a schema that validates arguments against the JSON Schema. Rejects unknown keys unless the JSON Schema sets
- * `additionalProperties`. Models receive the JSON Schema with this addition. Throws {@link ExternalToolError} if the
- * JSON Schema is not supported.
+ * `additionalProperties`. Models receive the JSON Schema with `additionalProperties` set. Throws {@link
+ * ExternalToolError} if the JSON Schema is not supported.
  */
 function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }

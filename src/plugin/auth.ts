@@ -3,7 +3,8 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Stored credentials of a provider, in the format of OpenCode's plugins. `expires` is in milliseconds since the epoch.
+ * Stored credentials for a provider, in the format that OpenCode's plugins use. `expires` is in milliseconds since the
+ * epoch.
  */
 export const StoredAuth = z.lazy(() =>
   z.discriminatedUnion("type", [
@@ -20,7 +21,7 @@ export type StoredAuth = z.infer<typeof StoredAuth>
 
 /** A plugin's sign-in methods for a provider, and its options for the provider's package. */
 export interface AuthHook {
-  /** Id of the provider. */
+  /** Provider id. */
   provider: string
   /** Returns options for the provider's package, such as `apiKey`, `baseURL`, `headers` and `fetch`. */
   loader?: (auth: () => Promise<StoredAuth | undefined>, provider: Record<string, unknown>) => unknown
@@ -132,7 +133,7 @@ export async function openSignInPage(
 
 /**
  * Signs in with a key. If the method has an `authorize` function, this function receives the key and the user's
- * answers, and can replace or refuse the key. Throws `UsageError` if the key is refused or the plugin fails.
+ * answers, and can replace or reject the key. Throws `UsageError` if the key is rejected or the plugin fails.
  */
 export async function signInByKey(
   { label, authorize }: AuthMethod,
@@ -153,7 +154,7 @@ async function asSignIn(label: string, work: () => Promise<unknown>): Promise<un
 
 function readOutcome(label: string, outcome: unknown): StoredAuth {
   if (!isRecord(outcome) || outcome.type !== "success")
-    throw new UsageError(`Signing in with "${label}" failed: the provider or the plugin refused the sign-in.`)
+    throw new UsageError(`Signing in with "${label}" failed: the provider or the plugin rejected the sign-in.`)
   const { type: _, provider: __, ...kept } = outcome
   const stored = StoredAuth.safeParse({ ...kept, type: "key" in kept ? "api" : "oauth" })
   if (stored.success) return stored.data

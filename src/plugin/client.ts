@@ -18,7 +18,7 @@ export interface ClientHost {
   todos(sessionID: string): Promise<Todo[]>
   /** Returns the config in OpenCode's format. */
   config(): Record<string, unknown>
-  /** Stores the credentials of a provider. */
+  /** Stores a provider's credentials. */
   saveAuth(providerID: string, auth: StoredAuth): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export type PluginClient = Readonly<Record<string, unknown>>
 
 type Method = (input?: unknown) => Promise<unknown>
 
-/** Creates the client of a plugin. Its methods return `{ data }`, as in OpenCode. */
+/** Creates a plugin's client. Its methods return `{ data }`, as in OpenCode. */
 export function createClient(plugin: string, host: ClientHost): PluginClient {
   const note = (level: string, message: string, extra?: unknown) =>
     host.log({ plugin, level, message, extra })

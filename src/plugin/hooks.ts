@@ -3,8 +3,8 @@ import { TackleError } from "../util/errors.ts"
 import type { AuthHook } from "./auth.ts"
 
 /**
- * The hooks of a plugin, in the format of OpenCode's plugins. Most hooks receive an input and an output, and change the
- * output in place.
+ * A plugin's hooks, in the format that OpenCode's plugins use. Most hooks receive an input and an output, and change
+ * the output in place.
  */
 export interface Hooks {
   /**
@@ -14,9 +14,9 @@ export interface Hooks {
   config?: (config: Record<string, unknown>) => unknown
   /** Called for every event that has an equivalent in OpenCode. The engine does not wait for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
-  /** The sign-in methods of a provider. */
+  /** The sign-in methods for a provider. */
   auth?: AuthHook
-  /** Tools by id. */
+  /** Tools, keyed by id. */
   tool?: Record<string, unknown>
   /** Called before a call is validated and checked for permission. A hook that throws blocks the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
@@ -26,16 +26,16 @@ export interface Hooks {
   "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown
   /** Called before the user's message is stored. */
   "chat.message"?: (input: MessageInput, output: MessageOutput) => unknown
-  /** Called before each request of a step, including retries. Not called for summaries and MCP sampling. */
+  /** Called before each request in a step, including retries. Not called for summaries and MCP sampling. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
   /**
-   * Called before each request of a step with the messages that the model will receive. OpenCode's name:
+   * Called before each request in a step with the messages that the model will receive. OpenCode's name:
    * `experimental.chat.messages.transform`.
    */
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
   /**
-   * Called before each request of a step with the system prompt. OpenCode's name: `experimental.chat.system.transform`.
+   * Called before each request in a step with the system prompt. OpenCode's name: `experimental.chat.system.transform`.
    */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
   /** Called before completed text from the model is stored. OpenCode's name: `experimental.text.complete`. */
@@ -49,7 +49,7 @@ export interface Hooks {
   dispose?: () => unknown
 }
 
-/** A tool call. `tool` is the id of the tool. */
+/** A tool call. `tool` is the tool id. */
 export interface CallInput {
   tool: string
   sessionID: string
@@ -57,8 +57,8 @@ export interface CallInput {
 }
 
 /**
- * The arguments of the call: an object, which may be invalid for the tool. If a plugin changes the arguments, the
- * changed arguments are validated, checked against the rules and shown to the user.
+ * The call's arguments: an object, which may be invalid for the tool. If a plugin changes the arguments, the changed
+ * arguments are validated, checked against the rules and shown to the user.
  */
 export interface BeforeOutput {
   args: Record<string, unknown>
@@ -77,15 +77,15 @@ export interface AfterOutput {
   metadata: Record<string, unknown>
 }
 
-/** The definition of a tool. `parameters` is a JSON Schema. */
+/** A tool definition. `parameters` is a JSON Schema. */
 export interface DefinitionOutput {
   description: string
   parameters: Record<string, unknown>
 }
 
 /**
- * A permission request. `type` is the permission and `pattern` contains the requested patterns. `id` is the id of the
- * call, or of the session if there is no call. `time.created` is in milliseconds since the epoch.
+ * A permission request. `type` is the permission and `pattern` contains the requested patterns. `id` is the call id, or
+ * the session id if there is no call. `time.created` is in milliseconds since the epoch.
  */
 export interface PermissionInput {
   id: string
@@ -120,8 +120,7 @@ export interface MessageOutput {
 }
 
 /**
- * The next model request. `message` is the user's stored message. `provider` contains the id of the provider, and no
- * options.
+ * The next model request. `message` is the user's stored message. `provider` contains the provider id but no options.
  */
 export interface ChatInput {
   sessionID: string
@@ -132,8 +131,8 @@ export interface ChatInput {
 }
 
 /**
- * Parameters of a model request. If one is undefined, the recommended value or else the provider's default applies.
- * `options` are passed to the provider's package.
+ * Parameters for a model request. If a parameter is undefined, the recommended value applies or, if there is none, the
+ * provider's default. `options` are passed to the provider's package.
  */
 export interface ParamsOutput {
   temperature?: number | undefined
@@ -149,7 +148,7 @@ export interface TransformedMessage {
   parts: Record<string, unknown>[]
 }
 
-/** The session of the next step and its model. */
+/** The session and the model for the next step. */
 export interface SystemInput {
   sessionID: string
   model: Record<string, unknown>

@@ -23,20 +23,20 @@ export interface PluginHost {
   has(hook: keyof Hooks): boolean
   /**
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
-   * exceeds the limit or returns an invalid output, the changes of the plugin are dropped, the plugin is disabled, and
+   * exceeds the limit or returns an invalid output, the plugin's changes are dropped, the plugin is disabled, and
    * `failed` is true. In `tool.execute.before`, each of these failures blocks the call with {@link PluginBlockedError}
-   * instead, and only a plugin that exceeds the limit is disabled. Throws the error of `abortedError` if the signal
-   * aborts.
+   * instead, and only a plugin that exceeds the limit is disabled. Throws the error that `abortedError` returns if the
+   * signal aborts.
    */
   run<H extends OutputHook>(
     hook: H,
     about: OutputHooks[H],
     signal?: AbortSignal,
   ): Promise<{ output: OutputHooks[H]["output"]; failed: boolean }>
-  /** Runs the `config` hooks and returns the config after each hook. Ignores the changes of a plugin that fails. */
+  /** Runs the `config` hooks and returns the config after each hook. Ignores changes from a plugin that fails. */
   config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
   /**
-   * Returns the provider options of the first plugin for the provider. Returns undefined if no plugin supports the
+   * Returns the provider options from the first plugin for the provider, or undefined if no plugin supports the
    * provider, the plugin has no `loader`, the user is not signed in, or the plugin failed and was disabled.
    */
   providerOptions(
@@ -125,7 +125,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         } catch (error) {
           if (signal?.aborted) throw abortedError(signal)
           const blocks = hook === "tool.execute.before"
-          // An exception in `tool.execute.before` is a decision to block the call, not a failure of the plugin.
+          // An exception in `tool.execute.before` is a decision to block the call, not a plugin failure.
           if (!blocks || error instanceof TimeoutError) disable(plugin.name, hook, error)
           if (blocks) throw new PluginBlockedError(plugin.name, errorMessage(error), error)
           failed = true

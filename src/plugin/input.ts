@@ -19,15 +19,15 @@ export interface PluginInput {
 export interface PluginInputOptions extends ClientHost {
   directory: string
   worktree: string
-  /** Environment of the commands that a plugin runs with `$`. */
+  /** Environment for the commands that a plugin runs with `$`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Ends running commands when the engine closes. */
+  /** Signal that ends running commands. Aborts when the engine closes. */
   signal: AbortSignal
   /** Records the commands that plugins run. See `ProcessOptions`. */
   record?: RecordTree | undefined
 }
 
-/** Creates the input of a plugin function. */
+/** Creates the input for a plugin function. */
 export function createInput(name: string, options: PluginInputOptions): PluginInput {
   const { directory, worktree, environment, signal, record } = options
   return {

@@ -26,7 +26,7 @@ export interface PluginProblem {
 /** The environment in which plugins are loaded. */
 export interface PluginLoading {
   aliases: { file: ModuleAliases; package: ModuleAliases }
-  /** Creates the argument of the plugin function. */
+  /** Creates the argument for the plugin function. */
   input(name: string): PluginInput
   /** Runs a plugin's code so that errors that escape the code do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
@@ -60,7 +60,7 @@ export async function loadPlugins(
       else plugins.push(...loaded.map(({ hooks }) => ({ name, hooks })))
       const unused = [...new Set(loaded?.flatMap((each) => each.unused))]
       if (unused.length > 0)
-        report(`Tackle does not support these hooks of the plugin: ${unused.join(", ")}.`)
+        report(`Tackle does not support these plugin hooks: ${unused.join(", ")}.`)
     } catch (error) {
       report(`the plugin could not be loaded: ${errorMessage(error)}`)
     }

@@ -19,12 +19,12 @@ export interface PluginLimits {
   hookMs: number
 }
 
-/** The plugins of an engine. */
+/** An engine's plugins. */
 export interface Plugins {
   host: PluginHost
   tools: readonly { tool: Info; plugin: string }[]
   problems: readonly PluginProblem[]
-  /** Returns the plugins' decision on a request. `action` is the decision of the rules. */
+  /** Returns the plugins' decision on a request. `action` is the decision that the rules made. */
   decide(request: HookedRequest, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
   /** Returns the variables that plugins add to a command's environment. */
   variables(location: CommandLocation): Promise<Record<string, string>>
@@ -122,8 +122,8 @@ export interface HookedRequest {
 }
 
 /**
- * Returns the decision of the plugins on a request. If a plugin fails, an allowed request becomes `ask`, because the
- * plugin might have denied the request. Throws the error of `abortedError` if the signal aborts.
+ * Returns the plugins' decision on a request. If a plugin fails, an allowed request becomes `ask`, because the plugin
+ * might have denied the request. Throws the error that `abortedError` returns if the signal aborts.
  */
 async function decideByPlugins(
   plugins: PluginHost,
@@ -158,8 +158,8 @@ interface PluginEvent {
 }
 
 /**
- * Converts an event to OpenCode's events. Returns no event if OpenCode has no equivalent, and two events if OpenCode
- * reports the event twice.
+ * Converts an event to OpenCode's events. Returns an empty array if OpenCode has no equivalent, and two events if
+ * OpenCode reports the event twice.
  */
 function toPluginEvents(event: TackleEvent): PluginEvent[] {
   const { sessionID } = event

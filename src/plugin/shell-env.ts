@@ -38,7 +38,7 @@ interface UnsafeVariables {
 /**
  * Variables that plugins cannot set. The permission rules check a command without these variables, so a plugin could
  * use them to make an allowed command run another program. If most variables with a common prefix are unsafe, all
- * variables with this prefix are refused. Source: the manuals of the programs.
+ * variables with this prefix are refused. Source: the programs' manuals.
  */
 const unsafeVariables: readonly UnsafeVariables[] = [
   { names: /PATH|CDPATH|PWD|FPATH/, why: "selects where programs and directories are found" },
@@ -55,7 +55,7 @@ const unsafeVariables: readonly UnsafeVariables[] = [
   },
   {
     names: /.*(?:EDITOR|PAGER|BROWSER|ASKPASS)|VISUAL|LESS.*|MAN(?:OPT|ROFFOPT)/,
-    why: "names a program",
+    why: "specifies a program to run",
   },
   { names: /VIMINIT|EXINIT|GVIMINIT|FZF_DEFAULT_.*/, why: "contains commands for the program that reads it" },
   {
@@ -94,7 +94,7 @@ const unsafeVariables: readonly UnsafeVariables[] = [
   {
     names:
       /CURL_HOME|WGETRC|SYSTEM_WGETRC|KUBECONFIG|DOCKER_CONFIG|ANSIBLE_.*|TF_CLI_CONFIG_FILE|NIX_.*|GNUPGHOME|PSQLRC|MYSQL_HOME|AWS_(?:SHARED_)?(?:CONFIG|CREDENTIALS)_FILE/,
-    why: "selects settings that name programs",
+    why: "selects settings that specify programs to run",
   },
   { names: /ELECTRON_RUN_AS_NODE/, why: "turns Electron programs into Node" },
   { names: /DOCKER_(?:HOST|CONTEXT)/, why: "selects the machine that runs containers" },

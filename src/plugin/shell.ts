@@ -62,7 +62,7 @@ class ShellFailedError extends TackleError {
 interface ShellSettings {
   cwd: string
   environment: Readonly<Record<string, string | undefined>>
-  /** Ends running commands. */
+  /** Signal that ends running commands. */
   signal: AbortSignal
   /** Records running commands. See `ProcessOptions`. */
   record?: RecordTree | undefined

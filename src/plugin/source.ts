@@ -25,7 +25,7 @@ export interface PluginSource {
   options?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the plugin files of the config directories in order. Ignores missing directories. */
+/** Returns the plugin files in the config directories, in order. Ignores missing directories. */
 export function findPluginFiles(configDirectories: readonly string[]): string[] {
   return configDirectories.flatMap((directory) =>
     pluginFolders.flatMap((folder) => modulesIn(join(directory, folder))),
@@ -35,7 +35,7 @@ export function findPluginFiles(configDirectories: readonly string[]): string[] 
 /** OpenCode's own packages, which Tackle provides. */
 export const providedPackages = ["@opencode-ai/plugin"] as const
 
-/** A plugin named in a config file, such as `name`, `name@1.2.3`, `./path` or `file:…`. */
+/** A plugin listed in a config file, such as `name`, `name@1.2.3`, `./path` or `file:…`. */
 export interface NamedPlugin {
   spec: string
   options?: Readonly<Record<string, unknown>>
@@ -64,13 +64,13 @@ export function findPackage({ spec, options }: NamedPlugin, directories: readonl
   if (found) return { name, path: packageEntry(found.root, name), package: true, options }
   const [prefix = "."] = directories
   throw new UsageError(
-    `the plugin ${name} is not installed. Install it: npm install --ignore-scripts --prefix ${prefix} ${spec}`,
+    `the plugin ${name} is not installed. Install it with: npm install --ignore-scripts --prefix ${prefix} ${spec}`,
   )
 }
 
 /**
- * Returns the root directory of a package in the first directory whose `node_modules` contains it. Returns undefined if
- * the name is invalid or the package is missing.
+ * Returns the root directory of a package in the first directory whose `node_modules` contains it, or undefined if the
+ * name is invalid or the package is missing.
  */
 export function findPackageRoot(
   spec: string,
@@ -111,7 +111,7 @@ function packageEntry(root: string, name: string): string {
   throw new UsageError(`the package ${name} in ${root} has no module to load.`)
 }
 
-/** Returns the file of an `exports` entry, which can contain nested conditions. */
+/** Returns the file that an `exports` entry specifies. The entry can contain nested conditions. */
 function importTarget(entry: unknown): string | undefined {
   if (!isRecord(entry)) return text(entry)
   for (const condition of ["import", "node", "default", "require"]) {

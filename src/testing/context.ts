@@ -7,7 +7,7 @@ import type { Todo } from "../schema/todo.ts"
 import type { AskRequest, Job, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
-/** A tool context that records the requests and reports of a tool. */
+/** A tool context that records a tool's requests and reports. */
 export interface FakeContext extends ToolContext, AsyncDisposable {
   asked: AskRequest[]
   reported: MetadataUpdate[]

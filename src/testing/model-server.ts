@@ -9,7 +9,7 @@ import { responses } from "./responses.ts"
 import { sendReply } from "./send-reply.ts"
 import type { WireFormat } from "./wire-format.ts"
 
-/** A message of a Chat Completions request, with the fields that tests use. */
+/** A message in a Chat Completions request, with the fields that tests use. */
 export interface ChatMessage {
   role: string
   content?: string | { type: string; text?: string; [key: string]: unknown }[] | null
@@ -23,7 +23,7 @@ export interface ModelRequestBody {
   model?: string
   stream?: boolean
   stream_options?: { include_usage?: boolean }
-  /** The messages of the request. Empty if the body contains none. */
+  /** The messages in the request. Empty if the body contains none. */
   messages: ChatMessage[]
   tools?: { type: string; function: { name: string; description?: string; parameters: unknown } }[]
   [key: string]: unknown
@@ -52,10 +52,10 @@ export interface RecordedRequest {
  */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 
-/** Replies, models and protocols of the server. */
+/** Replies, models and protocols for the server. */
 export interface ModelServerOptions {
   script: Script
-  /** Ids that `GET /v1/models` lists. Default: `m`. A request may name any other model. */
+  /** Ids that `GET /v1/models` lists. Default: `m`. A request can specify any other model. */
   models?: string[]
   /** Additional protocols. */
   formats?: WireFormat[]
@@ -63,7 +63,7 @@ export interface ModelServerOptions {
 
 /** A model server on 127.0.0.1 that sends scripted replies. */
 export interface ModelServer {
-  /** Base URL, ending in `/v1`, for the `baseURL` of a provider. */
+  /** Base URL, ending in `/v1`, for a provider's `baseURL`. */
   url: string
   port: number
   /** All requests in the order of arrival, including requests for the list of models. */
@@ -75,7 +75,7 @@ export interface ModelServer {
 /**
  * Starts an HTTP server that answers with scripted replies, streamed or not. The server supports OpenAI's Chat
  * Completions and Responses APIs, and Anthropic's Messages API. Answers with an error message and status 400 if the
- * script has ended or throws, and status 404 if the path is unknown. Clients do not retry these statuses.
+ * script has no more replies or throws, and status 404 if the path is unknown. Clients do not retry these statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, responses, messages, ...(options.formats ?? [])]

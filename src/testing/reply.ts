@@ -1,15 +1,15 @@
 /** A tool call by the scripted model. */
 export interface ScriptedCall {
   /**
-   * Id of the call. Default: `call_<request>_<position>`, which is unique within one server. The Messages API adds the
-   * prefix `toolu_`.
+   * Call id. Default: `call_<request>_<position>`, which is unique within one server. The Messages API adds the prefix
+   * `toolu_`.
    */
   id?: string
   name: string
-  /** Namespace of the tool. Only the Responses API has namespaces. */
+  /** The tool's namespace. Only the Responses API has namespaces. */
   namespace?: string
   /**
-   * Arguments of the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON.
+   * Arguments for the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON.
    * With the Messages API, a string must be valid JSON.
    */
   arguments: Record<string, unknown> | string
@@ -17,16 +17,16 @@ export interface ScriptedCall {
 
 /** Token counts that a provider reports. */
 export interface ScriptedUsage {
-  /** Number of tokens of the prompt, including cached tokens. */
+  /** Number of tokens in the prompt, including cached tokens. */
   input: number
-  /** Number of tokens of the answer, including reasoning. */
+  /** Number of tokens in the answer, including reasoning. */
   output: number
   cached?: number
   reasoning?: number
 }
 
 /**
- * A defect of an answer on the wire. The body of an answer that is not streamed counts as two events, one for each
+ * A defect in an answer on the wire. The body of an answer that is not streamed counts as two events, one for each
  * half.
  * - `hang`: the request is accepted and never answered.
  * - `hang-mid`: half of the events are sent, and the connection stays open.
@@ -39,7 +39,7 @@ export interface ScriptedUsage {
  */
 export type Fault = "hang" | "hang-mid" | "cut" | "reset" | "garbage" | "half-event" | "no-finish" | "html"
 
-/** One reply of the scripted model. Fields can be combined. A reply without fields is empty text. */
+/** One reply from the scripted model. Fields can be combined. A reply without fields is empty text. */
 export interface Reply {
   text?: string
   reasoning?: string
@@ -70,7 +70,7 @@ export interface Reply {
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
   /**
-   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and the defect.
+   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and `fault`.
    */
   body?: string
   fault?: Fault

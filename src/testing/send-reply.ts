@@ -16,8 +16,8 @@ interface Exchange {
 }
 
 /**
- * Sends one reply and returns the times at which its first and last byte were written. Returns no times if no answer is
- * sent. Returns early if the client disconnects.
+ * Sends one reply and returns the times at which its first and last byte were written. The times are undefined if no
+ * answer is sent. Returns early if the client disconnects.
  */
 export async function sendReply({ reply, asked, format, response }: Exchange): Promise<AnswerTimes> {
   if (reply.delayMs) await pause(reply.delayMs, response)
@@ -39,7 +39,7 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   const answerStart = performance.now()
   await write(response, writes, delayMs)
   if (end === "close") response.end()
-  // Waits until the last event is written. Otherwise, the client would receive less than the script specifies.
+  // Waits until the last event is written, because the client would otherwise receive less than the script specifies.
   if (end === "cut") response.write("", () => response.socket?.destroy())
   return { answerStart, answerEnd: performance.now() }
 }
