@@ -21,9 +21,9 @@ export interface Bench {
   count(runs: number): number
   /** Runs the scenario with all subjects in turn, after one discarded run of each. */
   compare(scenario: Scenario, options: CompareOptions): Promise<Runs<Trace>>
-  /** Measures any other work of the subjects, also in turn. */
+  /** Measures any other work that the subjects do, also in turn. */
   alternate<T>(subjects: Subject[], runs: number, measure: Measure<T>): Promise<Runs<T>>
-  /** Returns how many times slower this machine is than the reference machine of the targets. */
+  /** Returns how many times slower this machine is than the reference machine for the targets. */
   slowness(): Promise<number>
 }
 
@@ -37,7 +37,7 @@ type Measure<T> = (subject: Subject, home: string) => Promise<T>
 
 /** Time in ms from the floor's start to its first request on the reference machine. */
 const referenceStartMs = 65
-/** Time limit of a run in ms. */
+/** Time limit for a run, in ms. */
 export const runLimitMs = 90_000
 
 export function createBench(options: {
@@ -110,7 +110,7 @@ export function startMs(trace: Trace): number {
   return (trace.requests[0]?.time ?? Number.NaN) - trace.started
 }
 
-/** Returns the time in ms from the end of the answer to one turn to the request of the next. */
+/** Returns the time in ms from the end of the answer in one turn to the request in the next turn. */
 export function gapMs(trace: Trace, turn: number): number {
   return (trace.requests[turn + 1]?.time ?? Number.NaN) - (trace.requests[turn]?.answerEnd ?? Number.NaN)
 }

@@ -79,7 +79,7 @@ function row(line: Line, y: number, peers: string[]): string[] {
   ].filter((part) => part !== "")
 }
 
-/** Returns the upper limit for Tackle's value, in the unit of the line. */
+/** Returns the upper limit for Tackle's value, in the line's unit. */
 function allowedFigure({ target, figures }: Line): number | undefined {
   if (target.kind !== "ratio") return target.limit
   const other = figures[target.of]

@@ -1,5 +1,5 @@
 /**
- * Returns the position of a chat completions request in the script: the number of earlier answers with calls. Returns
+ * Returns the position of a chat completions request in the script: the number of earlier answers with calls, or
  * undefined for a request without tools, which is not part of the conversation.
  */
 export function chatTurn(body: Record<string, unknown>): number | undefined {

@@ -14,7 +14,7 @@ export interface Line {
   row: string
   title: string
   unit: Unit
-  /** The median of each subject, or the reason why the median is missing. */
+  /** The median for each subject, or the reason why the median is missing. */
   figures: Record<string, number | string>
   target: Target
   /** Value that is compared with the target, and whether it passes. Absent if Tackle has no value. */
@@ -23,7 +23,7 @@ export interface Line {
   details?: string[]
 }
 
-/** Runs of each subject, or the reason why the subject failed. */
+/** Runs for each subject, or the reason why the subject failed. */
 export type Runs<T> = Map<string, T[] | string>
 
 /** Creates a line from the median of each subject's runs and compares it with the target. */

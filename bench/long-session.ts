@@ -7,10 +7,10 @@ const turns = 500
 /** Parts of a turn: the prompt, and four steps with a text and a call. */
 const turnParts = 10
 
-/** The last text of the session. */
+/** The last text in the session. */
 export const lastText = "This is the end of the session."
 
-/** Stores a session with 5,000 parts in a data directory. Resolves with its id. */
+/** Stores a session with 5,000 parts in a data directory. Resolves with the session id. */
 export async function storeLongSession(directory: string, dataDirectory: string): Promise<string> {
   const tackle = await createTackle({ directory, dataDirectory, sandbox: "off" })
   try {

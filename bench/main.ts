@@ -46,7 +46,7 @@ const help = `npm run bench -- [options]
 Measures Tackle against a floor, a bare fetch loop that does the same work, in the same run.
 
   --rows a,b       measure only these rows: ${rows.map((row) => row.id).join(", ")}
-  --runs N         runs of each subject and row (default: depends on the row)
+  --runs N         runs for each subject and row (default: depends on the row)
   --peers          also measure other agents that are on PATH or in TACKLE_BENCH_PEERS, a directory
                    with node_modules/.bin: opencode codex pi gemini qwen claude
   --tackle FILE    command to measure (default: bin/tackle); "none" measures only the floor
@@ -54,7 +54,7 @@ Measures Tackle against a floor, a bare fetch loop that does the same work, in t
   --help           print this help
 
 If every row is measured, the results are written to bench/results/latest.json and latest.svg. The exit code is 0 if
-Tackle and the floor complete every row, even if targets are missed. Otherwise, the exit code is 1.
+Tackle and the floor complete every row, even if targets are missed, and 1 if a row fails.
 `
 
 const repository = dirname(import.meta.dirname)

@@ -7,7 +7,7 @@ import { createServer, type ServerResponse } from "node:http"
 export interface PacedModel extends AsyncDisposable {
   /** Base URL with `/v1`. */
   url: string
-  /** Times of the requests, in ms of `performance.now()`, by the last text of the user. */
+  /** Times of the requests, in ms of `performance.now()`, keyed by the user's latest text. */
   readonly arrivals: Map<string, number>
 }
 

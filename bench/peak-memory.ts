@@ -44,7 +44,7 @@ function processGroup(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2])
 }
 
-/** Reads a file of a process in `/proc`. Returns an empty string if the process has ended. */
+/** Reads a file for a process in `/proc`. Returns an empty string if the process has ended. */
 function readProcess(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8")

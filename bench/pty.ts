@@ -21,15 +21,15 @@ export interface PtyProgram extends AsyncDisposable {
   sees(text: string, options?: { from?: number; limitMs?: number }): Promise<number>
   /** Resolves with the time at which the program ended. */
   readonly ended: Promise<number>
-  /** Returns the CPU time of the program in ms. Linux only. */
+  /** Returns the program's CPU time in ms. Linux only. */
   cpuMs(): number
-  /** Returns the peak of the resident memory of the program in bytes. Linux only. */
+  /** Returns the program's peak resident memory in bytes. Linux only. */
   peakBytes(): number
 }
 
 /**
- * Starts a program on a pseudoterminal with `script` of util-linux. The shell in between announces its process id, and
- * then becomes the program, so that neither `script` nor the shell delays the measurement.
+ * Starts a program on a pseudoterminal with `script` from util-linux. The shell in between announces its process id,
+ * and then becomes the program, so that neither `script` nor the shell delays the measurement.
  */
 export async function startOnPty(
   { command, args, env }: Launch,

@@ -13,9 +13,9 @@ import type { Launch, Subject, Tools } from "./subject.ts"
 /** Work that every subject does. */
 export interface Scenario {
   files?: Record<string, string>
-  /** Returns the replies of the model. The last reply has no calls. `path` returns the absolute path of a project file. */
+  /** Returns the model's replies. The last reply has no calls. `path` returns the absolute path of a project file. */
   replies(tools: Tools, path: (name: string) => string): Reply[]
-  /** Returns the reason if the work was not done. Such a run is not measured. */
+  /** Returns the reason if the work was not done, and undefined otherwise. A run with a reason is not measured. */
   check?: (run: FinishedRun) => Promise<string | undefined>
 }
 
@@ -24,7 +24,7 @@ export interface FinishedRun {
   /** Name of the subject. */
   subject: string
   requests: RecordedRequest[]
-  /** Reads a file of the project. */
+  /** Reads a file in the project. */
   read(name: string): Promise<string>
 }
 
@@ -32,12 +32,12 @@ export interface FinishedRun {
 export interface Trace {
   started: number
   ended: number
-  /** Requests of the conversation, one per turn, in order. */
+  /** Requests in the conversation, one per turn, in order. */
   requests: RecordedRequest[]
   peakBytes: number
 }
 
-/** The error of a run that failed or did not do the work. The message fits on one line. */
+/** Thrown if a run fails or does not do the work. The message fits on one line. */
 export class RunError extends Error {
   override name = "RunError"
 }

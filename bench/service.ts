@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Agent, type ClientRequest, request } from "node:http"
 import { createInterface } from "node:readline"
 
-/** An HTTP server of a program that runs sessions in an empty project. */
+/** A program's HTTP server, which runs sessions in an empty project. */
 export interface Service extends AsyncDisposable {
   /** Creates a session and returns its id. */
   createSession(): Promise<string>
@@ -24,7 +24,7 @@ export interface Service extends AsyncDisposable {
 export interface SessionListener {
   /** Called with streamed text. */
   onDelta(text: string): void
-  /** Called with the number of each event that has a number. The numbers of a session increase. */
+  /** Called with the number of each event that has a number. The numbers increase within a session. */
   onNumber?(seq: number): void
   /** Called at the end of a run. */
   onEnd(): void
@@ -32,7 +32,7 @@ export interface SessionListener {
 
 /**
  * Starts a process and waits for the first line of its output for which `find` returns a value. Throws if the process
- * ends before.
+ * exits first.
  */
 export async function startProcess<T>(
   command: string,
@@ -52,7 +52,7 @@ export async function startProcess<T>(
   throw new Error(`The service ended with code ${child.exitCode}.`)
 }
 
-/** Sends SIGTERM and waits for the end of the process. */
+/** Sends SIGTERM and waits until the process has exited. */
 export async function stopProcess(child: ChildProcess): Promise<void> {
   const ended = once(child, "exit")
   child.kill("SIGTERM")

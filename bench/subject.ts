@@ -17,11 +17,11 @@ export interface Place {
 export interface Launch {
   command: string
   args: string[]
-  /** Environment variables in addition to those of every subject. */
+  /** Environment variables in addition to those that every subject has. */
   env?: Record<string, string>
 }
 
-/** Calls of the scripts with the tool names and arguments of a program. Paths are absolute. */
+/** Calls in the scripts, with a program's tool names and arguments. Paths are absolute. */
 export interface Tools {
   read(path: string): ScriptedCall
   bash(command: string): ScriptedCall
@@ -44,7 +44,7 @@ export interface Subject {
   /** Writes the program's configuration before the first run. */
   prepare?: (place: Place) => Promise<void>
   /**
-   * Returns the position of a request in the script: the number of earlier answers with calls. Returns undefined for a
+   * Returns the position of a request in the script: the number of earlier answers with calls, or undefined for a
    * request outside the conversation, such as a request for a title. By default, requests are read as chat completions.
    */
   turn?: (body: Record<string, unknown>) => number | undefined

@@ -7,7 +7,7 @@
         ...
 
 The parameters are defined by a Pydantic model, by a class with type hints (a dataclass, or a plain class with defaults),
-or by the type hints of the function's arguments. Standard output is reserved for the protocol, so `print` writes to
+or by the type hints on the function's arguments. Standard output is reserved for the protocol, so `print` writes to
 standard error. Requires Python 3.9 or later, and no packages.
 """
 
@@ -38,7 +38,7 @@ class PermissionRefused(Exception):
 
 
 class ToolContext:
-    """The context of a call, and the methods to talk to Tackle. `abort` is set when the call is aborted."""
+    """The context of a call, and methods for communicating with Tackle. `abort` is set when the call is aborted."""
 
     def __init__(self, call, write):
         context = call["context"]
@@ -174,7 +174,7 @@ async def _work(tool, write):
 
 
 def _read_lines():
-    """Reads lines without `sys.stdin`: Python crashes if it exits while a thread reads from it."""
+    """Reads lines without `sys.stdin`, because Python crashes if it exits while a thread reads from it."""
     rest = b""
     while True:
         piece = os.read(0, 65536)
@@ -250,7 +250,7 @@ _SIMPLE = {
 
 
 def _schema(hint):
-    """Returns the JSON Schema of a type hint. For an unsupported hint, the schema accepts any value."""
+    """Returns the JSON Schema for a type hint. For an unsupported hint, the schema accepts any value."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}

@@ -12,7 +12,7 @@ import { openApiDocument } from "../src/server/routes/documentation-routes.ts"
 import { createAuthenticator } from "../src/server/tokens.ts"
 import { createMemoryStore } from "../src/store/memory.ts"
 
-/** Returns the OpenAPI document of the server. */
+/** Returns the server's OpenAPI document. */
 export function apiDocument(): Document {
   const unused = () => {
     throw new Error("The document needs no engine.")
@@ -83,7 +83,7 @@ export function apiPage(document = apiDocument()): string {
     "# HTTP API",
     "All routes of [`tackle serve`](server.md). `node scripts/api-docs.ts` generates this page from the OpenAPI document,\nwhich a running server returns at `/openapi.json`.",
     "## Routes",
-    "The tables contain the parameters of the query and the headers. Errors are listed with their status and code. A route\nthat needs a token can also return these errors:",
+    "The tables contain the query parameters and the headers. Errors are listed with their status and code. A route\nthat needs a token can also return these errors:",
     errorsText(everywhere),
     ...routes.flat(),
     "## Types",
@@ -95,7 +95,7 @@ export function apiPage(document = apiDocument()): string {
     .concat("\n")
 }
 
-/** Returns the errors of an operation, such as "404 `session.unknown`". */
+/** Returns an operation's errors, such as "404 `session.unknown`". */
 function errorsOf({ responses }: Operation): string[] {
   return Object.entries(responses).flatMap(([status, { description }]) =>
     [...description.matchAll(/`[^`]+`/g)].flatMap(([code]) =>

@@ -71,7 +71,7 @@ function checkImports({ name, imports }: { name: string; imports: readonly strin
   )
 }
 
-/** Each group contains the matching modules and their static imports, except modules of an earlier group. */
+/** Each group contains the matching modules and their static imports, except modules in an earlier group. */
 const groups = [
   { name: "help", test: /src\/cli\/(program|commands\/flags|process\/stdout)\.ts$/, priority: 4 },
   {
@@ -99,7 +99,7 @@ const zodTypeOnly = "\0zod-type-only"
 
 /**
  * Replaces zod in `@hono/zod-openapi` with the only class of zod that this package uses. The package exports the whole
- * namespace of zod, so every command would otherwise load 90 KB more.
+ * zod namespace, so every command would otherwise load 90 KB more.
  */
 const onlyZodType: Plugin = {
   name: "only-zod-type",
@@ -110,8 +110,8 @@ const onlyZodType: Plugin = {
 }
 
 /**
- * Delays the creation of pi-tui's emoji pattern until its first use. Otherwise, the pattern takes a fifth of the
- * terminal's startup time.
+ * Delays the creation of pi-tui's emoji pattern until its first use, because creating it at startup takes a fifth of
+ * the terminal's startup time.
  */
 const lateEmojiPattern: Plugin = {
   name: "late-emoji-pattern",
@@ -128,8 +128,8 @@ const lateEmojiPattern: Plugin = {
 }
 
 /**
- * Moves `import()` to a file of its own, which Node loads itself. In the files that `code-cache.ts` loads, `import()`
- * would fail.
+ * Moves `import()` to a separate file, which Node loads itself, because `import()` would fail in the files that
+ * `code-cache.ts` loads.
  */
 const nativeImports: Plugin = {
   name: "native-imports",

@@ -1,6 +1,7 @@
 /**
  * Records demos in a terminal and writes them as animated SVG and as asciicast v2, the format of asciinema: `node
- * scripts/demo-svg.ts [name]`. Needs tmux and a built command. Each demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
+ * scripts/demo-svg.ts [name]`. Requires tmux and a built command. Each demo works on a copy of `examples/shop` with the
+ * built-in model, so it needs no API key.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"

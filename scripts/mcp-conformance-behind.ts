@@ -1,5 +1,5 @@
 /**
- * Upstream MCP server `test` of `mcp-conformance-server.ts`. With this server, the suite tests the forms, sampling
+ * Upstream MCP server `test` for `mcp-conformance-server.ts`. With this server, the suite tests the forms, sampling
  * requests and resources that Tackle forwards to its client.
  */
 import { type ElicitRequestFormParams, McpServer, ResourceTemplate } from "@modelcontextprotocol/server"

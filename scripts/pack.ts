@@ -1,10 +1,10 @@
 /**
  * Prepares package.json for publishing. npm runs `strip` before packing. `strip` removes the fields that only a clone
- * needs: Node itself, development dependencies and scripts. `restore` restores the file from a backup. If `strip` is
- * interrupted, the next run restores the file first.
+ * of the repository needs: Node itself, development dependencies and scripts. `restore` restores the file from a
+ * backup. If `strip` is interrupted, the next run restores the file first.
  *
  * Publish only tarballs (`npm pack`, then `npm publish tackle-….tgz`). If a directory is published, npm sends the
- * package.json that exists after `postpack`, which is the file of the clone.
+ * package.json that exists after `postpack`, which is the clone's file.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"

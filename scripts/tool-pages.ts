@@ -20,8 +20,8 @@ const otherPermissions: Readonly<Record<string, string>> = {
 
 /** Conditions that do not follow from rules or features. */
 const otherConditions: Readonly<Record<string, string>> = {
-  edit: "for models that do not get `apply_patch`",
-  write: "for models that do not get `apply_patch`",
+  edit: "for models that do not receive `apply_patch`",
+  write: "for models that do not receive `apply_patch`",
   apply_patch:
     "for models that were trained on it (`gpt-5` and later, `codex-…`), instead of `edit` and `write`",
   question: "only if a user can answer",
@@ -47,8 +47,8 @@ const surroundings: BuiltinOptions = {
 const tools = builtinTools(surroundings)
 
 /**
- * Returns the content of `src/tools/schemas.json`: the JSON Schemas of the parameters by tool id. Lists schemas that
- * depend on the sandbox separately.
+ * Returns the content of `src/tools/schemas.json`: the JSON Schemas for the parameters, keyed by tool id. Lists schemas
+ * that depend on the sandbox separately.
  */
 export async function toolSchemas(): Promise<
   Record<"always" | "sandboxed" | "bare", Record<string, JsonSchema>>
@@ -69,7 +69,7 @@ async function schemasOf(tools: readonly BuiltinTool[]): Promise<Record<string, 
   return schemas
 }
 
-/** Returns the pages of `docs/tools/` by file name. */
+/** Returns the pages in `docs/tools/`, keyed by file name. */
 export async function toolPages(): Promise<Map<string, string>> {
   const pages = new Map<string, string>()
   const index: string[] = []
@@ -110,7 +110,7 @@ function page(id: string, definition: Definition, conditions: readonly string[])
   const quoted = definition.description.split("\n").map((line) => `> ${line}`.trimEnd())
   return [
     `${generated}\n# ${id}\n`,
-    `This is the description that the model gets:\n\n${quoted.join("\n")}\n`,
+    `This is the description that the model receives:\n\n${quoted.join("\n")}\n`,
     `| property | value |\n|---|---|\n${table}\n`,
     `## Parameters\n\n${parameters(toJsonSchema(definition.parameters))}\n`,
   ].join("\n")

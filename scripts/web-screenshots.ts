@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the web page in `docs/`: `node scripts/web-screenshots.ts`. Needs Chromium and a built command. The
- * page shows a copy of `examples/shop` with the built-in model, so it needs no API key.
+ * Takes the pictures of the web page for `docs/`: `node scripts/web-screenshots.ts`. Needs Chromium and a built
+ * command. The page shows a copy of `examples/shop` with the built-in model, so it needs no API key.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"

@@ -102,8 +102,8 @@ export function pickIndex(
 }
 
 /**
- * Returns the width of an indentation level, 2 or 4, if both texts are indented by whole levels of spaces. Otherwise
- * returns 0.
+ * Returns the width of an indentation level, 2 or 4, if both texts are indented by whole levels of spaces, and 0
+ * otherwise.
  */
 export function unitOf({ file, oldString, newString }: Draft): number {
   const widths = `${oldString}\n${newString}`
@@ -142,7 +142,7 @@ const maxStep = 8
 
 /**
  * Returns whether the brackets of the new lines determine their indentation. Lines must go deeper only after an opening
- * bracket, by a step of the file, and back before a closing bracket. Synthetic edits often do not meet these
+ * bracket, by a step that the file uses, and back before a closing bracket. Synthetic edits often do not meet these
  * conditions.
  */
 export function tellsIndents(edit: RealEdit): boolean {
@@ -180,13 +180,13 @@ function follows(above: string, line: string): boolean {
   return step <= (goesOn ? maxStep : 0)
 }
 
-/** Changes the first word of at least four letters. Returns undefined if no word is that long. */
+/** Changes the first word with at least four letters. Returns undefined if no word is that long. */
 export function changeWord(text: string, ending = "ed"): string | undefined {
   const word = /[A-Za-z]\w{3,}/.exec(text)?.[0]
   return word && text.replace(word, word + ending)
 }
 
-/** Returns the only word that differs between two lines. Returns undefined if more than one word differs. */
+/** Returns the only word that differs between two lines, or undefined if more than one word differs. */
 export function onlyWordChanged(old: string, fresh: string): string | undefined {
   const [a, b] = [old.split(/\b/), fresh.split(/\b/)]
   if (a.length !== b.length) return undefined

@@ -40,7 +40,7 @@ export interface ChangedLine {
 
 /**
  * One change to a file, with context lines. The file consists of `before`, the kept and old lines, and `after`. Each
- * line of `before` and `after` ends with a line break, except possibly the last line of the file.
+ * line in `before` and `after` ends with a line break, except possibly the last line in the file.
  */
 export interface RealEdit {
   path: string
@@ -49,7 +49,7 @@ export interface RealEdit {
   after: string
 }
 
-/** Maximum number of lines of a change. Longer changes are not typical edits. */
+/** Maximum number of lines in a change. Longer changes are not typical edits. */
 const maxLines = 40
 /** Number of lines to keep on each side of a change. */
 const maxAround = 150
@@ -85,7 +85,7 @@ function changedLine(line: string): ChangedLine {
 
 const maxFileBytes = 200_000
 
-/** Returns the changes of all commits of a repository. */
+/** Returns the changes in all commits of a repository. */
 export function editsOfHistory(repository: string, random: Random): RealEdit[] {
   const git = (...args: string[]) =>
     execFileSync("git", ["-C", repository, ...args], { encoding: "utf8", maxBuffer: 1e9 })
@@ -109,7 +109,7 @@ function editsBetween(path: string, before: string, after: string, random: Rando
  */
 const nothingToRead: ReadonlySet<string> = new Set(["ENOENT", "EISDIR"])
 
-/** Returns the text of a file. Returns undefined if the file is missing or not UTF-8. */
+/** Returns the text of a file, or undefined if the file is missing or not UTF-8. */
 function textOf(path: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path))
@@ -138,7 +138,7 @@ const maxFileLines = 3_000
 const maxLineLength = 200
 
 /**
- * Returns synthetic edits of the packages in a directory. Each edit replaces lines of a file with other lines of the
+ * Returns synthetic edits to the packages in a directory. Each edit replaces lines in a file with other lines from the
  * same file.
  */
 export function editsOfCode(directory: string, count: number, random: Random): RealEdit[] {
@@ -201,7 +201,7 @@ function renamed(lines: readonly string[], random: Random): string[] {
   return lines.map((line) => line.replaceAll(word, `${word}Of`))
 }
 
-/** Returns the text of one indentation level of the file. */
+/** Returns the text of one indentation level in the file. */
 function levelOf(lines: readonly string[]): string {
   if (lines.some((line) => line.startsWith("\t"))) return "\t"
   return " ".repeat(indentUnit(splitLines(lines.join("\n"))) ?? 2)

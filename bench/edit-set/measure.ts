@@ -25,8 +25,8 @@ export function measureEdits(edits: readonly BentEdit[]): Map<string, Tally> {
 }
 
 /**
- * Applies one edit in the same way as the tool, but without a file. `without` names the strategies and decorations to
- * turn off.
+ * Applies one edit in the same way as the tool, but without a file. `without` contains the names of the strategies and
+ * decorations to turn off.
  */
 export function judge(
   { file, oldString, newString, expected }: BentEdit,

@@ -28,9 +28,7 @@ export const claude: Peer = {
   }),
 }
 
-/**
- * Returns the position in the script: the number of answers with a call. Returns undefined for a request without tools.
- */
+/** Returns the position in the script: the number of answers with a call, or undefined for a request without tools. */
 function turn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.messages)) return undefined
   const said: { content: string | { type: string }[] }[] = body.messages

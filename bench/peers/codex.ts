@@ -32,8 +32,8 @@ export const codex: Peer = {
 }
 
 /**
- * Returns the position in the script: the number of groups of calls in the conversation. Returns undefined for a
- * request without tools.
+ * Returns the position in the script: the number of groups of calls in the conversation, or undefined for a request
+ * without tools.
  */
 function turn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.input)) return undefined

@@ -11,9 +11,7 @@ export const geminiFormat: WireFormat = {
   error: (message) => JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
 }
 
-/**
- * Returns the position in the script: the number of answers with a call. Returns undefined for a request without tools.
- */
+/** Returns the position in the script: the number of answers with a call, or undefined for a request without tools. */
 export function geminiTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.contents)) return undefined
   const contents: { role?: string; parts?: object[] }[] = body.contents

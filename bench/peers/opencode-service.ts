@@ -10,8 +10,8 @@ import {
 } from "../service.ts"
 
 /**
- * Starts `opencode serve` in the project `home`, which contains its configuration. OpenCode has one event stream for all
- * sessions of a directory. The service reads it with one connection, so that OpenCode sends each event only once.
+ * Starts `opencode serve` in the project `home`, which contains its configuration. OpenCode has one event stream for
+ * all sessions in a directory. The service reads it with one connection, so that OpenCode sends each event only once.
  */
 export async function startOpenCodeService(
   program: string,

@@ -10,7 +10,7 @@ export interface Peer {
   subject(program: string): Subject
 }
 
-/** Writes a configuration file of a peer. Writes a string unchanged and any other value as JSON. */
+/** Writes a configuration file for a peer. Writes a string unchanged and any other value as JSON. */
 export async function writeConfig(directory: string, name: string, content: unknown): Promise<void> {
   const path = join(directory, name)
   await mkdir(dirname(path), { recursive: true })

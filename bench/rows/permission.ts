@@ -13,7 +13,7 @@ import { runProcess } from "../run-subject.ts"
 const manyCases = 5_000
 const texts = 10_000
 
-/** Measures the speed of rule tests and the longest time of one decision. */
+/** Measures the speed of rule tests and the longest time for one decision. */
 export const permissionRow: Row = {
   id: "permission",
   measure: async (bench) => [await casesLine(bench), await verdictLine(bench)],

@@ -12,7 +12,7 @@ const atOnce = 50
 /** An ideal answer takes 200 deltas of 5 ms: one second. */
 const pace = { count: 200, everyMs: 5 }
 
-/** Figures of one run, by the title of their line. */
+/** Figures from one run, keyed by the title of their line. */
 type Figures = Record<string, number>
 
 const lines: { title: string; unit: Unit; target: Target }[] = [

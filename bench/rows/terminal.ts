@@ -15,7 +15,7 @@ const pace = { count: 1_000, everyMs: 5 }
 const keyCount = 250
 const keyIntervalMs = 14
 
-/** Values of one interactive run. */
+/** Values from one interactive run. */
 type Figures = Record<string, number>
 
 const titles = {

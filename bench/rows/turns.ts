@@ -6,8 +6,8 @@ import { median } from "../statistics.ts"
 const turns = 100
 
 /**
- * Scenario of a hundred turns with one small `read` each. Each turn reads another file, because repetitions would count
- * as a loop.
+ * Scenario with a hundred turns and one small `read` in each. Each turn reads another file, because repetitions would
+ * count as a loop.
  */
 const scenario: Scenario = {
   files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [name(turn), text(turn)])),

@@ -12,25 +12,25 @@ import { openSession, type ScaleSession } from "./session.ts"
 export interface Chaos {
   sessions: number
   turns: number
-  /** Workers that were killed. */
+  /** Number of workers that were killed. */
   kills: number
   serverKills: number
-  /** Workers that were stopped for longer than their lease. */
+  /** Number of workers that were stopped for longer than their lease. */
   stops: number
-  /** Crashes of PostgreSQL. */
+  /** Number of PostgreSQL crashes. */
   databaseCrashes: number
   connectionCuts: number
-  /** Calls whose effect is unknown, and is marked as such. */
+  /** Number of calls whose effect is unknown and marked as unknown. */
   unknown: number
   /** Times in milliseconds from the kill of a worker to the next model request of the sessions that it ran. */
   takeovers: number[]
-  /** Such times during which PostgreSQL crashed or lost its connections too. They are not in `takeovers`. */
+  /** Takeover times during which PostgreSQL also crashed or lost its connections. `takeovers` does not contain them. */
   takeoversInOutages: number[]
   /** Turns whose command ran twice, never ran although it is marked as completed, or is missing. */
   effects: string[]
   /** Prompts that are missing or were delivered more than once. */
   inputs: string[]
-  /** Sessions whose client has another history than the store, and the differences. */
+  /** Sessions whose client has a different history from the store, and the differences. */
   histories: string[]
 }
 
@@ -109,7 +109,7 @@ export async function measureChaos({
 
 /** The kill or suspension of a worker, and the sessions that it was running. */
 interface Kill {
-  /** In milliseconds of `performance.now()`. */
+  /** Time of the failure, in milliseconds of `performance.now()`. */
   time: number
   sessions: readonly string[]
 }
@@ -211,7 +211,7 @@ function takeoversOf(killed: readonly Kill[], { continued, arrivals }: ScaleMode
   )
 }
 
-/** Collects the parts of a session as a client sees them. */
+/** Collects a session's parts as a client sees them. */
 function followParts(session: ScaleSession): Map<string, Part> {
   const parts = new Map<string, Part>()
   session.onEvent((event: SessionEvent) => {
@@ -244,7 +244,7 @@ function lengthOf(part: Part): number {
 }
 
 /**
- * Compares the lines that the commands of a session wrote with its calls. Adds what is wrong to `problems`. Returns the
+ * Compares the lines that a session's commands wrote with its calls. Adds the differences to `problems`. Returns the
  * number of calls whose effect is unknown.
  */
 function checkEffects(
@@ -278,7 +278,7 @@ function checkEffects(
   return unknown
 }
 
-/** Returns the prompts of a session that are not in exactly one message. */
+/** Returns a session's prompts that are not in exactly one message. */
 function wrongPrompts(name: string, messages: readonly MessageWithParts[], turns: number): string[] {
   const texts = messages.flatMap(({ message, parts }) =>
     message.role === "user" ? parts.flatMap((part) => (part.type === "text" ? [part.text] : [])) : [],

@@ -10,7 +10,7 @@ import { createClient, type TackleClient } from "../../src/client/index.ts"
 import { migratePostgres } from "../../src/store/postgres.ts"
 import { type PostgresServer, startPostgres } from "../../test/postgres-server.ts"
 
-/** A process of `tackle`. */
+/** A `tackle` process. */
 interface Started {
   child: ChildProcess
   /** Sends a signal and waits until the process has ended. */
@@ -33,7 +33,7 @@ export interface Cluster {
   close(): Promise<void>
 }
 
-/** Options of {@link startCluster}. */
+/** Options for {@link startCluster}. */
 export interface ClusterOptions {
   /** Path of the command to measure. */
   command: string
@@ -42,7 +42,7 @@ export interface ClusterOptions {
   servers: number
   workers: number
   projects: number
-  /** Number of sessions that a worker runs at once. Default: the default of the command. */
+  /** Number of sessions that a worker runs at once. Default: the command's default. */
   concurrency?: number | undefined
 }
 
@@ -152,7 +152,7 @@ export async function startCluster({
           await connection.connect()
           return (await connection.query(text)).rows
         } catch (error) {
-          // After a crash, processes of the old server may still answer.
+          // After a crash, processes of the old server may still respond.
           if (attempt === 5) throw error
           await delay(500)
         } finally {

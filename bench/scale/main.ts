@@ -15,16 +15,16 @@ a bash and an answer.
 
   --workers 1,2,4         numbers of workers
   --sessions 50,200,1000  numbers of sessions
-  --turns N               turns of each session; default: 20, or 8 for 1,000 sessions and more
-  --concurrency N         sessions that a worker runs at once; default: the default of the command
-  --rate N                prompts per second of all sessions together; default: as many as possible
+  --turns N               turns in each session; default: 20, or 8 for 1,000 sessions and more
+  --concurrency N         sessions that a worker runs at once; default: the command's default
+  --rate N                prompts per second from all sessions together; default: as many as possible
   --chaos                 instead, kill workers and servers, stop workers for longer than their lease, crash PostgreSQL
-                          and cut all connections, and compare effects and histories. The first numbers of the options
-                          apply. The exit code is 1 if a guarantee is broken
+                          and cut all connections, and compare effects and histories. Only the first number in each
+                          list applies. The exit code is 1 if a guarantee is broken
   --every 2000            milliseconds between two failures
   --tackle FILE           the command to measure; default: bin/tackle
 
-Without options, also measures three rows below the capacity of the machine, and replaces all earlier results.
+Without options, also measures three rows below the machine's capacity, and replaces all earlier results.
 Results are written to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
 `
 
@@ -41,7 +41,7 @@ interface Results {
 
 type Row = Pick<Throughput, "workers" | "sessions" | "turns" | "concurrency" | "rate">
 
-/** Rows that leave a part of the processor idle, so that they show waiting times and the effect of a second worker. */
+/** Rows that leave part of the processor idle, so that they show waiting times and the effect of a second worker. */
 const belowCapacity: readonly Row[] = [
   { workers: 1, sessions: 200, turns: 3, rate: 8 },
   { workers: 1, sessions: 50, turns: 20, concurrency: 4 },

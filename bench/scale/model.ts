@@ -2,18 +2,18 @@ import { type ChatMessage, type ModelServer, startModelServer } from "../../src/
 
 /** A model that reads a file, runs a command that appends to a file, and answers. It thinks 20 ms before each step. */
 export interface ScaleModel extends ModelServer {
-  /** Time of the first request of a prompt, in ms of `performance.now()`, by its text. */
+  /** Time of the first request for each prompt, in ms of `performance.now()`, keyed by the prompt's text. */
   arrivals: Map<string, number>
-  /** Times of the requests that continue a run, by the name of the session in its prompts. */
+  /** Times of the requests that continue a run, keyed by the session's name in its prompts. */
   continued: Map<string, number[]>
-  /** Time of the first delta of the last answer, in ms of `performance.now()`, by the name of the session. */
+  /** Time of the first delta in the latest answer, in ms of `performance.now()`, keyed by the session's name. */
   answers: Map<string, number>
 }
 
 const thinkMs = 20
 
 /**
- * Number of deltas of an answer, the time in milliseconds between two deltas, and the number of characters of each
+ * Number of deltas in an answer, the time in milliseconds between two deltas, and the number of characters in each
  * delta.
  */
 export const deltas = { count: 10, everyMs: 20, size: 5 }

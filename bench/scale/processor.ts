@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { cpus } from "node:os"
 
-/** CPU time in seconds of the processes of a cluster. Commands that have ended count as commands. */
+/** CPU time in seconds that a cluster's processes used. Commands that have ended count as commands. */
 export interface ProcessorTime {
   workers: number
   /** Commands that the model ran, including their start. */
@@ -16,14 +16,14 @@ export interface ProcessorTime {
 export interface ProcessorUse extends ProcessorTime {
   /** Share of all cores that any program used, from 0 to 1. */
   busy: number
-  /** Share of all cores that the processes of the measurement used. */
+  /** Share of all cores that the measured processes used. */
   own: number
 }
 
 /** Clock ticks per second on Linux. */
 const ticks = 100
 
-/** Starts to measure. Returns a function that returns the processor time used since the start. */
+/** Starts measuring. Returns a function that returns the processor time used since the start. */
 export function watchProcessor(): () => ProcessorUse {
   const [before, machine, started] = [readTimes(), readBusy(), performance.now()]
   return () => {
@@ -37,7 +37,7 @@ export function watchProcessor(): () => ProcessorUse {
   }
 }
 
-/** Returns the CPU time in seconds that all programs of the machine have used. */
+/** Returns the CPU time in seconds that all programs on the machine have used. */
 function readBusy(): number {
   const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n")
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, soft = 0] = line

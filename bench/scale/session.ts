@@ -2,7 +2,7 @@ import type { TackleClient } from "../../src/client/index.ts"
 import type { SessionClient } from "../../src/client/sessions.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
 
-/** A session that a client of a server follows. */
+/** A session that a client follows. */
 export interface ScaleSession {
   /** Name in the prompts, such as `s7`. */
   name: string
@@ -14,8 +14,8 @@ export interface ScaleSession {
 }
 
 /**
- * Time in milliseconds after which a turn no longer waits for the event of its end. This event is not stored, so a
- * client can miss it.
+ * Time in milliseconds after which a turn no longer waits for the event that reports its end. The event is not stored,
+ * so a client can miss it.
  */
 const silentMs = 10_000
 

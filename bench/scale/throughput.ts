@@ -11,15 +11,15 @@ export interface Throughput {
   workers: number
   sessions: number
   turns: number
-  /** Maximum number of sessions that each worker runs at once. Default: the default of the command. */
+  /** Maximum number of sessions that each worker runs at once. Default: the command's default. */
   concurrency?: number | undefined
-  /** Prompts per second of all sessions together. Default: each session sends its next prompt at once. */
+  /** Prompts per second from all sessions together. Default: each session sends its next prompt at once. */
   rate?: number | undefined
   turnsPerSecond: number
-  /** Time from the sending of a prompt to the first model request, while all sessions have a prompt. */
+  /** Time from sending a prompt to the first model request, while all sessions have a prompt. */
   firstRequestP50: number
   firstRequestP99: number
-  /** Time from the sending of a delta by the model to its arrival at the client of a server. */
+  /** Time from when the model sends a delta to its arrival at a server's client. */
   lagP50: number
   lagP99: number
   /** Number of write transactions, including those for jobs, leases and streamed text. */
@@ -116,7 +116,7 @@ function lagMeter(model: ScaleModel, name: string, lags: number[]) {
     const length = (lengths.get(event.partID) ?? 0) + (event.delta ?? "").length
     lengths.set(event.partID, length)
     const start = model.answers.get(name)
-    // The oldest text of the event was sent with the first delta that it contains.
+    // The oldest text in the event was sent with the first delta that it contains.
     const first = Math.floor((length - (event.delta ?? "").length) / deltas.size)
     if (start !== undefined) lags.push(performance.now() - start - first * deltas.everyMs)
   }

@@ -16,7 +16,7 @@ interface Exchange {
 }
 
 /**
- * Sends one reply and returns the times at which its first and last byte were written. The times are undefined if no
+ * Sends one reply and returns the times at which its first and last byte were written. Returns an empty object if no
  * answer is sent. Returns early if the client disconnects.
  */
 export async function sendReply({ reply, asked, format, response }: Exchange): Promise<AnswerTimes> {
