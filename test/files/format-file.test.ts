@@ -136,7 +136,7 @@ describe("a formatter that succeeds", () => {
       expect(await readFile(at("b.txt"), "utf8")).toBe("x\n")
       for (const name of ["b.txt", "c.txt"])
         expect(result.output).toContain(
-          `${name} was not formatted (tidy: stopped before it ran: the limit of 30 s for formatting the whole patch was reached)`,
+          `${name} was not formatted (tidy: stopped before it ran: formatting the whole patch took longer than the limit of 30 s)`,
         )
       expect(result.metadata).toMatchObject({ notFormatted: [{ path: at("b.txt") }, { path: at("c.txt") }] })
       expect(vi.getTimerCount()).toBe(0)

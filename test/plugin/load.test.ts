@@ -182,7 +182,7 @@ test("reports broken plugins without affecting the others", async () => {
     "d-hangs.ts": expect.stringContaining("did not load within 1000 ms"),
     "e-odd.ts": expect.stringContaining('"tool.execute.before" must be a function'),
     "f-tool.ts": expect.stringMatching(/"broken" was not loaded.*"bad id" was not loaded/),
-    "g-unused.ts": "Tackle does not support these hooks of the plugin: provider, command.execute.before.",
+    "g-unused.ts": "Tackle does not support these plugin hooks: provider, command.execute.before.",
   })
   expect(outputs).toEqual(["Hello Ada true"])
 })

@@ -274,7 +274,7 @@ describe("the service is", () => {
     ["brave", "BRAVE_API_KEY"],
     ["searxng", "SEARXNG_URL"],
   ] as const)("%s without its setting: a search reports the missing setting", async (backend, variable) => {
-    await expect(websearch(chooseSearch({}, { backend }).backend)).rejects.toThrow(`is missing (${variable})`)
+    await expect(websearch(chooseSearch({}, { backend }).backend)).rejects.toThrow(`tell the user to set ${variable}.`)
   })
 })
 
