@@ -20,7 +20,7 @@ export interface Hooks {
   tool?: Record<string, unknown>
   /** Called before a call is validated and checked for permission. A hook that throws blocks the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
-  /** Called after each call with valid arguments that no plugin blocked, including refused and failed calls. */
+  /** Called after each call with valid arguments that no plugin blocked, including rejected and failed calls. */
   "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown
   "tool.definition"?: (input: { toolID: string }, output: DefinitionOutput) => unknown
   "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown

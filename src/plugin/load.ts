@@ -93,7 +93,7 @@ async function loadPlugin(
 
 type PluginFunction = (input: PluginInput, options?: PluginSource["options"]) => unknown
 
-/** Returns the default export if it is a plugin function. Otherwise returns every exported function. */
+/** Returns the default export if it is a plugin function, and every exported function if it is not. */
 function pluginFunctions(module: Record<string, unknown>): PluginFunction[] {
   const [main] = toPlugin(module.default)
   if (main) return [main]

@@ -1,6 +1,6 @@
 import type { Reply } from "./reply.ts"
 
-/** A request that a wire format answers. */
+/** A request that a wire format handles. */
 export interface Asked {
   /** Number of the request, starting at 0. Counts only requests that the script answers. */
   index: number

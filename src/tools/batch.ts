@@ -30,7 +30,7 @@ export const batchTool = define("batch", {
   description: readText(new URL("./batch.md", import.meta.url)),
   parameters,
   access: "meta",
-  // The calls may change files, and the scheduler does not order them relative to other calls of the step.
+  // The calls may change files, and the scheduler does not order them relative to other calls in the step.
   serial: true,
   async execute({ calls }, ctx) {
     if (!ctx.call)

@@ -43,7 +43,7 @@ export class UsageError extends TackleError {
   }
 }
 
-/** Returns the message of a thrown value. Never empty. Never throws, even if reading the value does. */
+/** Returns a thrown value's message, which is never empty. Never throws, even if reading the value does. */
 export function errorMessage(error: unknown): string {
   try {
     if (error instanceof Error) return String(error.message) || String(error.name) || "unknown error"
@@ -70,8 +70,8 @@ export function systemCode(error: unknown): string | undefined {
 }
 
 /**
- * Returns the first system error code that matches the pattern, from the error or its causes. Returns undefined if no
- * code matches. Checks at most five errors.
+ * Returns the first system error code that matches the pattern, from the error or its causes, or undefined if no code
+ * matches. Checks at most five errors.
  */
 export function causeCode(error: unknown, pattern = /./): string | undefined {
   let current = error

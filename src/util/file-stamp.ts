@@ -20,8 +20,8 @@ export function fileStamp(path: string): string {
 }
 
 /**
- * Returns true if the file or directory changed at `since` (in milliseconds since the epoch) or later. Returns false if
- * it does not exist or cannot be inspected.
+ * Returns true if the file or directory changed at `since` (in milliseconds since the epoch) or later, and false if it
+ * does not exist or cannot be inspected.
  */
 export function changedSince(path: string, since: number): boolean {
   try {

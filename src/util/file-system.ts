@@ -11,9 +11,7 @@ import {
 } from "node:fs"
 import { systemCode, TackleError } from "./errors.ts"
 
-/**
- * Returns the entries of a directory, sorted by name. Returns an empty array if the path is not a readable directory.
- */
+/** Returns the entries in a directory, sorted by name, or an empty array if the path is not a readable directory. */
 export function directoryEntries(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -85,7 +85,7 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * Returns false if the entry does not exist. Returns true for a broken link. This avoids exceptions for missing paths,
+ * Returns false if the entry does not exist, and true for a broken link. This avoids exceptions for missing paths,
  * because one exception costs more than ten of these calls.
  */
 function mayExist(path: string): boolean {
@@ -135,7 +135,9 @@ function isPlain(path: string): boolean {
   return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }
 
-/** Formats a path for display. Returns a relative path if the path is inside `root`, otherwise the path itself. */
+/**
+ * Formats a path for display. Returns a relative path if the path is inside `root`, and the path itself if it is not.
+ */
 export function displayPath(path: string, root: string): string {
   return isInside(path, root) ? relative(root, path) || "." : path
 }

@@ -23,11 +23,11 @@ export const markName = "TACKLE_PROCESS"
 /** A process group, and the processes that left the group but carry the mark or descend from its processes. */
 export interface ProcessTree {
   /**
-   * Id of the group, which is also the pid of its first process. If undefined, the tree consists of the processes with
-   * the mark and their descendants.
+   * Group id, which is also the pid of the first process. If undefined, the tree consists of the processes with the
+   * mark and their descendants.
    */
   group: number | undefined
-  /** Environment entry (`NAME=value`) that only the processes of this tree have. Used to find daemons. */
+  /** Environment entry (`NAME=value`) that only the processes in this tree have. Used to find daemons. */
   mark: string
 }
 
@@ -158,8 +158,8 @@ function canSignal(target: number): boolean {
 }
 
 /**
- * Returns false if the process or group does not exist. Returns true for another user's process, although the signal
- * does not reach it.
+ * Returns false if the process or group does not exist, and true for another user's process, although the signal does
+ * not reach it.
  */
 function signalIfThere(target: number, signal: NodeJS.Signals | 0): boolean {
   try {

@@ -78,8 +78,8 @@ function kindOf(value: unknown): string {
 const controls: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
 /**
- * Returns the repaired object at the start of the text. Returns undefined if the object is not closed, or if another
- * object or an array follows.
+ * Returns the repaired object at the start of the text, or undefined if the object is not closed or if another object
+ * or an array follows.
  */
 function firstObject(text: string): string | undefined {
   if (!text.startsWith("{")) return undefined

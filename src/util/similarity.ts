@@ -43,7 +43,7 @@ export function nearNames(name: string, names: readonly string[], limit: number)
 
 /**
  * Returns `Did you mean a or b?` with up to three names that differ from `name` in at most two characters or a third of
- * its characters, whichever is more. Returns undefined if no name is near enough.
+ * its characters, whichever is more, or undefined if no name is near enough.
  */
 export function didYouMean(name: string, names: readonly string[]): string | undefined {
   const near = nearNames(name, names, Math.max(2, Math.floor(name.length / 3))).slice(0, 3)

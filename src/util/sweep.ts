@@ -2,7 +2,7 @@ import { lstat, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { unlessMissing } from "./file-system.ts"
 
-/** Limits for the content of a directory. */
+/** Limits for a directory's content. */
 export interface SweepLimits {
   /** Maximum time since the last write to an entry, in days. */
   days: number

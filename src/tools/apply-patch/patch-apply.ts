@@ -5,9 +5,7 @@ import { normalizedLine } from "../edit/strategies.ts"
 import { createLineIndex, eolFinder, type Line, type LineIndex, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
-/**
- * Thrown if a hunk cannot be applied. The message names the hunk and the reason.
- */
+/** Thrown if a hunk cannot be applied. The message identifies the hunk and explains the reason. */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
     super(message, { code: "patch.mismatch", recoverable: true })

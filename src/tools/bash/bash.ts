@@ -304,8 +304,8 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
 ]
 
 /**
- * Returns a note on the sandbox limits that may have made a command fail. Returns undefined if the output does not
- * suggest that a limit was the cause.
+ * Returns a note on the sandbox limits that may have made a command fail, or undefined if the output does not suggest
+ * that a limit was the cause.
  */
 function sandboxNote(output: string): string | undefined {
   const met = sandboxSigns.filter(({ sign }) => sign.test(output)).map(({ limit }) => limit)

@@ -284,7 +284,7 @@ function itemFinding({ uri, kind, name, selectionRange }: CallHierarchyItem): Fi
   return at(uri, selectionRange, `${symbolKind(kind)} ${name}`)
 }
 
-/** Returns one finding per call. The text of each finding names the calling function. */
+/** Returns one finding per call. The text of each finding contains the name of the calling function. */
 function callerFindings({ from, fromRanges }: CallHierarchyIncomingCall): Finding[] {
   return fromRanges.flatMap((range) => at(from.uri, range, `in ${symbolKind(from.kind)} ${from.name}`))
 }

@@ -9,7 +9,8 @@ export interface SearchRoot {
 }
 
 /**
- * Returns the search root for a path. Throws the errors of `statPath` if the path does not exist or cannot be searched.
+ * Returns the search root for a path. Throws the error that `statPath` throws if the path does not exist or cannot be
+ * searched.
  */
 export async function searchRoot(path: string): Promise<SearchRoot> {
   const found = await statPath(path, "Path")
@@ -43,7 +44,7 @@ export interface TextQuery extends FileQuery {
   maxLineLength: number
 }
 
-/** Matching lines of one file. */
+/** Matching lines in one file. */
 export interface FileMatches {
   /** Absolute path. */
   path: string

@@ -75,7 +75,7 @@ function attribute(node: PageNode, name: string): string {
 }
 
 /**
- * Returns the absolute URL. Returns undefined for links within the page and for protocols other than HTTP, HTTPS and
+ * Returns the absolute URL, or undefined for links within the page and for protocols other than HTTP, HTTPS and
  * `mailto`, such as `data`.
  */
 function absolute(url: string, base: string): string | undefined {

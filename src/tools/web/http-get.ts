@@ -110,6 +110,6 @@ async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
       `${url} has the unsupported content encoding "${encoding}". Continue without the page.`,
     )
   }
-  // Ignores errors here. The code that reads from the decoder receives the errors of both streams.
+  // Ignores errors here. The code that reads from the decoder receives the errors from both streams.
   return pipeline(response, decoder, () => {})
 }
