@@ -38,7 +38,7 @@ export interface FollowOptions<T> {
 
 /**
  * An initial read that recorded no stamps. Following such a read costs nothing at startup, because the first check
- * happens at least 400 ms later. It compares the files' times.
+ * happens at least 400 ms later. The check compares the files' times.
  */
 export interface Beginning {
   /** Start of the read, in milliseconds since the epoch. */

@@ -91,7 +91,7 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
  */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
-  /** Returns the advice, unless the URL is the target of a redirect, which the model cannot change. */
+  /** Returns the advice. For the target of a redirect, which the model cannot change, advises it to continue. */
   const next = (advice: string) => (base ? "Continue without the page." : advice)
   if (!URL.canParse(text, base?.href)) {
     throw new WebfetchError(
