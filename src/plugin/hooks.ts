@@ -131,8 +131,8 @@ export interface ChatInput {
 }
 
 /**
- * Parameters for a model request. If a parameter is undefined, the recommended value applies or, if there is none, the
- * provider's default. `options` are passed to the provider's package.
+ * Parameters for a model request. If a parameter is undefined, the recommended value applies, or the provider's default
+ * if no value is recommended. `options` are passed to the provider's package.
  */
 export interface ParamsOutput {
   temperature?: number | undefined

@@ -70,7 +70,8 @@ export interface Reply {
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
   /**
-   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and `fault`.
+   * Body that is sent unchanged. If set, other fields are ignored, except `status`, `headers`, `delayMs` and the
+   * defect.
    */
   body?: string
   fault?: Fault
