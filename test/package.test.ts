@@ -148,7 +148,7 @@ describe("the packed package", () => {
     const lines = stdout.trim().split("\n")
     expect(lines).toHaveLength(modules.length)
     for (const line of lines)
-      expect(line).toMatch(/^Error: Tackle requires Node\.js 24\.15 or newer\. This is v\d/)
+      expect(line).toMatch(/^Error: Tackle requires Node\.js 24\.15 or newer, but this is v\d/)
   })
 
   test("has a command that works and prints its version", async () => {

@@ -121,7 +121,7 @@ test("gets tokens from a page, with or without a code of the user", async () => 
   )
   expect(page).toMatchObject({ url: "https://p.test/", method: "code", instructions: "Copy the code" })
   expect(await page.finish("c0de")).toEqual(signedIn)
-  await expect(page.finish("wrong")).rejects.toThrow("refused")
+  await expect(page.finish("wrong")).rejects.toThrow("rejected")
   await expect(
     openSignInPage(
       method(async () => ({})),

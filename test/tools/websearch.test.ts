@@ -201,7 +201,7 @@ test("each tool asks under its own name, with the query, before it sends anythin
 
 describe("is an error that says what to do, without the key:", () => {
   test.each([
-    [401, /check the key and the settings/],
+    [401, /check the key and the service's settings/],
     [429, /too many/],
     [500, /HTTP 500: broken/],
   ])("HTTP %s", async (status, message) => {
