@@ -154,7 +154,9 @@ async function asSignIn(label: string, work: () => Promise<unknown>): Promise<un
 
 function readOutcome(label: string, outcome: unknown): StoredAuth {
   if (!isRecord(outcome) || outcome.type !== "success")
-    throw new UsageError(`Signing in with "${label}" failed: the provider or the plugin rejected the sign-in.`)
+    throw new UsageError(
+      `Signing in with "${label}" failed: the provider or the plugin rejected the sign-in.`,
+    )
   const { type: _, provider: __, ...kept } = outcome
   const stored = StoredAuth.safeParse({ ...kept, type: "key" in kept ? "api" : "oauth" })
   if (stored.success) return stored.data

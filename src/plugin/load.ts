@@ -59,8 +59,7 @@ export async function loadPlugins(
       if (!loaded) report(`the plugin did not load within ${loading.limitMs} ms and is not used.`)
       else plugins.push(...loaded.map(({ hooks }) => ({ name, hooks })))
       const unused = [...new Set(loaded?.flatMap((each) => each.unused))]
-      if (unused.length > 0)
-        report(`Tackle does not support these plugin hooks: ${unused.join(", ")}.`)
+      if (unused.length > 0) report(`Tackle does not support these plugin hooks: ${unused.join(", ")}.`)
     } catch (error) {
       report(`the plugin could not be loaded: ${errorMessage(error)}`)
     }

@@ -274,7 +274,9 @@ describe("the service is", () => {
     ["brave", "BRAVE_API_KEY"],
     ["searxng", "SEARXNG_URL"],
   ] as const)("%s without its setting: a search reports the missing setting", async (backend, variable) => {
-    await expect(websearch(chooseSearch({}, { backend }).backend)).rejects.toThrow(`tell the user to set ${variable}.`)
+    await expect(websearch(chooseSearch({}, { backend }).backend)).rejects.toThrow(
+      `tell the user to set ${variable}.`,
+    )
   })
 })
 

@@ -57,10 +57,7 @@ const parameters = z.lazy(() =>
 
 const sandboxedParameters = z.lazy(() =>
   parameters.unwrap().extend({
-    outside: z
-      .boolean()
-      .optional()
-      .describe("Run the command outside the sandbox, after asking the user"),
+    outside: z.boolean().optional().describe("Run the command outside the sandbox, after asking the user"),
   }),
 )
 
