@@ -37,7 +37,7 @@ export const Input = z.object({
   text: z.string(),
   /** Files sent with the text. Absent after the delivery, because the message then contains them. */
   files: z.array(PromptFile).optional(),
-  /** The call to a command in the text: a `CommandCall`. */
+  /** The command that the text calls: a `CommandCall`. */
   command: z.looseObject({ name: z.string(), template: z.string(), arguments: z.string() }).optional(),
   /** SHA-256 of the content and delivery with which the input was sent. */
   digest: z.string(),

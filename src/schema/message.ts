@@ -24,7 +24,7 @@ export const UserMessage = z.object({
 })
 export type UserMessage = z.infer<typeof UserMessage>
 
-/** One step of the model with its calls. `parentID` is the id of the user message that the step answers. */
+/** One model step with its calls. `parentID` is the id of the user message that the step answers. */
 export const AssistantMessage = z.object({
   id: z.string(),
   sessionID: z.string(),
@@ -41,7 +41,7 @@ export const AssistantMessage = z.object({
 })
 export type AssistantMessage = z.infer<typeof AssistantMessage>
 
-/** A message of a session. */
+/** A message in a session. */
 export const Message = z.discriminatedUnion("role", [UserMessage, AssistantMessage])
 export type Message = z.infer<typeof Message>
 

@@ -114,7 +114,7 @@ export const FileChange = z.object({
   after: FileVersion.optional(),
   /**
    * Reason why the change cannot be undone. `too-large` means that the content was not kept, because the file was too
-   * large or unreadable, or because the scan had reached its limit of total content. `mixed` means that another program
+   * large or unreadable, or because the scan had reached its limit on total content. `mixed` means that another program
    * changed the file between two changes of the turn, and `unstored` that the old content could not be stored, for
    * example because the disk was full.
    */
@@ -158,8 +158,7 @@ export const CompactionPart = z.object({
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
   /**
-   * Files that the session read or wrote before the summary. If absent, these files are derived from the results of the
-   * calls.
+   * Files that the session read or wrote before the summary. If absent, these files are derived from the call results.
    */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),

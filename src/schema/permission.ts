@@ -8,7 +8,7 @@ export type Action = z.infer<typeof Action>
 export const RuleSource = z.lazy(() => z.object({ file: z.string(), line: z.number().optional() }))
 export type RuleSource = z.infer<typeof RuleSource>
 
-/** A rule that applies an action to requests whose permission and pattern match. Both can contain `*` and `?`. */
+/** An action for requests that match `permission` and `pattern`, which can contain `*` and `?`. */
 export const Rule = z.lazy(() =>
   z.object({
     permission: z.string(),
@@ -23,8 +23,7 @@ export type Rule = z.infer<typeof Rule>
 export type Ruleset = readonly Rule[]
 
 /**
- * The call that makes a request. `parent` is set in a subagent, and contains the `task` call and the name of the
- * subagent.
+ * The call that makes a request. `parent` is set in a subagent, and contains the `task` call and the subagent's name.
  */
 export const CallReference = z.lazy(() =>
   z.object({

@@ -2,8 +2,8 @@ import * as z from "zod"
 import { ModelRef } from "./message.ts"
 
 /**
- * The machine and worktree of a session, and the data with which another machine can rebuild the worktree. Recorded
- * when the session is created, if other machines can read the contents of changed files.
+ * A session's machine and worktree, and the data with which another machine can rebuild the worktree. Recorded when the
+ * session is created, if other machines can read the contents of changed files.
  */
 export const Workspace = z.object({
   /** Name of the machine. */
@@ -66,13 +66,13 @@ export const Session = z.object({
 })
 export type Session = z.infer<typeof Session>
 
-/** A part of a text that contains the words of a search. */
+/** A part of a text that contains the searched words. */
 export const SessionMatch = z.object({
   /** About 160 characters in one line. An ellipsis marks a start or an end that was cut off. */
   excerpt: z.string(),
   /** Start and end of each matching word in `excerpt`, in UTF-16 code units. */
   marks: z.array(z.tuple([z.number(), z.number()])),
-  /** Message of the text, and its role. Absent if the text is the title. */
+  /** Id of the message that contains the text, and its role. Absent if the text is the title. */
   messageID: z.string().optional(),
   role: z.enum(["user", "assistant"]).optional(),
 })

@@ -1,6 +1,6 @@
 import * as z from "zod"
 
-/** One entry of the session's to-do list. */
+/** One entry in the session's to-do list. */
 export const Todo = z.lazy(() =>
   z.object({
     content: z.string().min(1).describe("What to do, in one line"),
