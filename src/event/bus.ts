@@ -8,15 +8,15 @@ export interface Bus {
    * Adds the time to the event, calls the event's subscribers synchronously and returns the event. Subscribers to all
    * events come first, then subscribers to the type, then subscribers to the session, each in the order of
    * subscription. An event that a subscriber publishes is delivered after the current event, so all subscribers see the
-   * same order. Errors of subscribers are passed to `onError` and not thrown. Subscribers run in the async context in
-   * which the bus was created.
+   * same order. Errors that subscribers throw are passed to `onError` and not rethrown. Subscribers run in the async
+   * context in which the bus was created.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Subscribes to all events. Returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void
   /**
-   * Subscribes to the events of one session. Returns a function that ends the subscription. The subscription adds no
-   * cost to events of other sessions.
+   * Subscribes to one session's events. Returns a function that ends the subscription. The subscription adds no cost to
+   * other sessions' events.
    */
   follow(sessionID: string, listener: Listener): () => void
   /** Subscribes to events of one type. Returns a function that ends the subscription. */
@@ -25,7 +25,7 @@ export interface Bus {
 
 type Listener = (event: TackleEvent) => void
 
-/** Creates a bus. `onError` receives errors of subscribers. `hide` removes secrets from each event. */
+/** Creates a bus. `onError` receives errors that subscribers throw. `hide` removes secrets from each event. */
 export function createBus(
   onError: (error: unknown) => void,
   hide: <T>(value: T) => T = (value) => value,
@@ -36,7 +36,7 @@ export function createBus(
 
   const waiting: TackleEvent[] = []
   let delivering = false
-  // In another async context, a later error of a subscriber would be attributed to the call that publishes the event.
+  // In another async context, a subscriber's later error would be attributed to the call that publishes the event.
   const outsideCalls = AsyncLocalStorage.snapshot()
 
   function deliver(): void {

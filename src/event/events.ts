@@ -29,15 +29,15 @@ export interface Refusal {
 }
 
 /**
- * The status of a run that ended. `limit` means that the run reached its limit of steps, tokens, cost or time, or that
- * three repeated calls were refused. A refused call does not make a run fail.
+ * The status of a run that ended. `limit` means that the run reached its step, token, cost or time limit, or that three
+ * repeated calls were refused. A refused call does not make a run fail.
  */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
   "session.created": { session: Session }
   "session.updated": { session: Session }
-  /** The last event of a session. Sent by the engine that deletes the session. */
+  /** A session's last event. Sent by the engine that deletes the session. */
   "session.deleted": { session: Session }
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }
