@@ -1,13 +1,11 @@
 import type { ModelRef } from "../schema/message.ts"
 import type { Rule, Ruleset } from "../schema/permission.ts"
 
-/** The prompt, model, limits and permissions of an agent. */
+/** An agent's prompt, model, limits and permissions. */
 export interface Agent {
   name: string
   description: string
-  /**
-   * `primary`: the agent talks to the user. `subagent`: another agent starts this agent. `all`: this agent can do both.
-   */
+  /** `primary`: the agent talks to the user. `subagent`: another agent starts this agent. `all`: both. */
   mode: "primary" | "subagent" | "all"
   /** The first part of the system prompt. */
   prompt: string
@@ -28,18 +26,18 @@ export interface Agent {
   ceiling?: Ruleset
   /** Rules that limit the agent to its tools. No other rule overrides them. */
   tools?: Ruleset
-  /** Hides the agent from lists for users. */
+  /** Whether lists for users omit the agent. */
   hidden?: boolean
   /**
-   * Runs commands only in a sandbox, regardless of the config. Without a sandbox, commands are denied, except commands
-   * that a rule for this agent in the user's config or environment allows or asks about.
+   * `require` means that commands run only in a sandbox, regardless of the config. Without a sandbox, commands are
+   * denied, except those that a rule for this agent in the user's config or environment allows or asks about.
    */
   sandbox?: "require"
-  /** Marks the agent of plan mode, which may write the plan file of the session. */
+  /** True for the plan mode agent, which may write the session's plan file. */
   plans?: true
 }
 
-/** The settings of an agent in a config. */
+/** An agent's settings in a config. */
 export interface AgentConfig {
   description?: string | undefined
   mode?: Agent["mode"] | undefined
@@ -47,7 +45,10 @@ export interface AgentConfig {
   model?: ModelRef | undefined
   temperature?: number | undefined
   steps?: number | undefined
-  /** Tools by id or pattern. `false` removes a tool. `true` makes a tool available, but does not override the rules. */
+  /**
+   * Keyed by tool id or pattern. `false` removes a tool. `true` makes a tool available, but does not override the
+   * rules.
+   */
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined
@@ -58,7 +59,7 @@ export const defaultSteps = 100
 
 type RulesByAgent = Readonly<Record<string, Ruleset>>
 
-/** Permission rules by agent name, from the user's config, the project's config and the user's environment. */
+/** Permission rules keyed by agent name, from the user's config, the project's config and the user's environment. */
 export interface AgentRules {
   own?: RulesByAgent | undefined
   project?: RulesByAgent | undefined
@@ -109,7 +110,7 @@ function rulesOf(rules: RulesByAgent, name: string): Ruleset {
   return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
 }
 
-/** Permissions that the `tools` of an agent do not restrict. */
+/** Names of permissions that an agent's `tools` setting does not restrict. */
 const questions = ["external_directory", "doom_loop"]
 
 function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {

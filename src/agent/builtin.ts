@@ -2,7 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/** Permissions that the ceiling of the agent `explore` does not deny. The general rules apply to them. */
+/** Names of permissions that the ceiling of the `explore` agent does not deny. The general rules apply to them. */
 const forExploring = [
   "grep",
   "glob",
@@ -64,7 +64,7 @@ export function builtinAgents(): Agent[] {
   ]
 }
 
-/** Returns the rules of the ceiling. Their source names the agent, so that refusals can name it. */
+/** Returns the ceiling's rules. Their source contains the agent's name, so that refusals can show it. */
 function ceiling(agent: string, actions: Readonly<Record<string, Rule["action"]>>): Rule[] {
   const source = { file: `built-in agent ${agent}` }
   return Object.entries(actions).map(([permission, action]) => ({
