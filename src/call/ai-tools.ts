@@ -6,7 +6,7 @@ import type { ToolListing } from "../registry/registry.ts"
 import type { Attachment } from "../schema/tool-state.ts"
 import type { CallOutcome } from "./context.ts"
 
-/** The methods of an engine that {@link toAiTools} needs. Pass the object that `createTackle` returns. */
+/** The engine methods that {@link toAiTools} needs. Pass the object that `createTackle` returns. */
 export interface AiToolSource {
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
   callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome>
@@ -24,7 +24,7 @@ export interface AiToolOutput {
  * call goes through the engine, which checks arguments and permissions and limits the output. If a call fails, its tool
  * throws an `Error` whose message is the text for the model. A call that returns files returns an {@link AiToolOutput},
  * and the model receives the files as content parts; any other call returns its text. Calls are not recorded, and every
- * file counts as already read in its current state. Requires the package `ai`.
+ * file counts as already read in its current state. Requires the `ai` package.
  */
 export async function toAiTools(
   engine: AiToolSource,

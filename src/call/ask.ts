@@ -10,7 +10,7 @@ import type { PreparedCall } from "./prepare.ts"
 
 /** Options for waiting for the reply to a request. */
 export interface AskOptions {
-  /** Withdraws the request when the signal aborts. */
+  /** Signal that withdraws the request when aborted. */
   signal: AbortSignal
   /** Called before the user is asked, so that the user can already see the call. */
   announce?: (() => Promise<void>) | undefined
@@ -56,7 +56,7 @@ export async function askAboutLoop(
 /**
  * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Rules can use
  * the tool's id and the name that its author gave it. Throws `PermissionError` if permission is refused, and
- * `TypeError` if the `ask` function of the tool does not return patterns.
+ * `TypeError` if the tool's `ask` function does not return patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,

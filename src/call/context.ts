@@ -31,7 +31,7 @@ import type { Handover, OutputLimits } from "../tool/tool.ts"
 import type { Questions } from "./questions.ts"
 
 /**
- * The services of an engine that a tool call needs. `engine/` creates them once and closes them in reverse order.
+ * The engine services that a tool call needs. `engine/` creates them once and closes them in reverse order.
  * `SessionEngine` extends this interface with the services that sessions need. Both describe the same object.
  */
 export interface Engine {
@@ -56,20 +56,20 @@ export interface Engine {
   spillBytes?: number
   /** `PATH` for the commands that tools run. */
   searchPath?: string
-  /** Returns the sandbox for the commands of an agent. */
+  /** Returns the sandbox for an agent's commands. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
   /** The sandbox that the permission engine takes into account when it decides about commands. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
    * Returns the directories that a session can read without a permission request. They contain the spill files of the
-   * session and of its parent sessions, the plan, and the skills of the agent.
+   * session and of its parent sessions, the plan, and the agent's skills.
    */
   ownDirectories(session: RunSession, agent: Agent): string[]
   /** Reports an error that escaped from a tool's code, such as an exception in a timer. */
   onEscape(tool: string, error: unknown): void
 }
 
-/** Provides the permission policy of an agent in a session. */
+/** Provides the permission policy for an agent in a session. */
 export interface Policies {
   /** Builds the policy from the current grants and parent sessions. */
   of(session: PolicySession, agent: Agent): Policy
@@ -78,12 +78,12 @@ export interface Policies {
 }
 
 /**
- * The fields of a session that its policy depends on. A standalone call has the id of its caller. The id is empty if
- * tools are listed or rules are explained without a session.
+ * The session fields that a policy depends on. A standalone call has the id of its caller. The id is empty if tools are
+ * listed or rules are explained without a session.
  */
 export type PolicySession = Pick<Session, "id" | "worktree" | "parentID">
 
-/** The fields of a session that its calls need. A standalone call has these fields, but no stored session. */
+/** The session fields that calls need. A standalone call has these fields, but no stored session. */
 export type RunSession = Pick<Session, "id" | "directory" | "worktree" | "parentID">
 
 /** One prompt, or one standalone call. */
@@ -91,7 +91,7 @@ export interface Run {
   readonly engine: Engine
   /** The session in its current state. */
   readonly session: RunSession
-  /** The model of the run. Undefined for a standalone call. */
+  /** The run's model. Undefined for a standalone call. */
   readonly model?: Model
   /** Files that the session has read and written. */
   readonly files: FileTracker
@@ -101,17 +101,19 @@ export interface Run {
   readonly instructions?: InstructionCapability
   /** Path of the session's plan. Undefined if plan mode is off, for subagents and for standalone calls. */
   readonly planFile?: string
-  /** Sends a request to the model of the session or, in a standalone call, of the client. Undefined without a model. */
+  /**
+   * Sends a request to the session's model or, in a standalone call, to the client's model. Undefined without a model.
+   */
   readonly sample?: Sample
   /** Shows the user a form from an MCP server. Defined only for a standalone call whose client can show forms. */
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
-  /** The `task` call that started this run. Every permission request and question of the run refers to this call. */
+  /** The `task` call that started this run. Every permission request and question in the run refers to this call. */
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Aborts when the run is interrupted, for example by the user or because the engine is closed. */
+  /** Signal that aborts when the run is interrupted, for example by the user or because the engine is closed. */
   readonly signal: AbortSignal
 }
 
@@ -119,7 +121,7 @@ export interface Run {
 export interface ActiveAgent {
   readonly run: Run
   readonly agent: Agent
-  /** The scope against which permission requests of this agent are checked. */
+  /** The scope against which permission requests from this agent are checked. */
   readonly scope: Scope
   readonly sandbox: SandboxCapability
   /**
@@ -137,14 +139,14 @@ export interface ActiveAgent {
 export interface Step {
   readonly active: ActiveAgent
   readonly messageID: string
-  /** The tools that these calls may use, by id. */
+  /** The tools that these calls may use, keyed by id. */
   readonly offered: ReadonlyMap<string, OfferedTool>
   readonly turn: Turn
   /** The reason why no more calls can run, as text for the model. Undefined if calls can run. */
   readonly closed?: string
   /** Whether another call made these calls. Such nested calls cannot call tools. */
   readonly nested?: boolean
-  /** Values for the tools of this step, in addition to the values of the run. */
+  /** Values for the tools in this step, in addition to the run's values. */
   readonly extra?: Readonly<Record<string, unknown>>
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
@@ -163,8 +165,8 @@ export interface Step {
 }
 
 /**
- * Creates the scope, sandbox and tool scope of an agent for a run. `unavailable` maps the id of each tool that cannot
- * work in this run to the reason.
+ * Creates an agent's scope, sandbox and tool scope for a run. `unavailable` maps the id of each tool that cannot work
+ * in this run to the reason.
  */
 export function activateAgent(
   run: Run,
@@ -205,7 +207,7 @@ export interface Call {
   raw: string
   /** Whether the output limit cut the answer off inside this call. */
   cut?: boolean
-  /** Describes the repairs made when the call was read from text. */
+  /** Description of the repairs made when the call was read from text. */
   repaired?: string
 }
 
@@ -228,9 +230,9 @@ export interface PastCall {
 export interface Turn {
   past: PastCall[]
   refused: Refusal[]
-  /** Number of calls that were refused because they repeat earlier calls. The third such call ends the run. */
+  /** Number of calls that were refused because they repeat earlier calls. The third refusal ends the run. */
   loopRefusals: number
-  /** The agent that takes over the session after this step. Once a call sets it, no other call of the step starts. */
+  /** The agent that takes over the session after this step. Once a call sets it, no other call in the step starts. */
   handover?: Handover
 }
 

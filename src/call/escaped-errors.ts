@@ -55,7 +55,7 @@ async function readably<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Catches escaped errors and exits of contained code until the returned function is called. For other errors, Node's
+ * Catches escaped errors and exits from contained code until the returned function is called. For other errors, Node's
  * default behavior applies: other listeners handle them, and without a listener the process ends with the error.
  */
 export function holdProcess(): () => void {

@@ -25,7 +25,7 @@ export interface PreparedCall {
    * known.
    */
   past: PastCall
-  /** Describes the repairs to the call, if any. */
+  /** Description of the repairs to the call, if any. */
   repaired?: string
 }
 
@@ -75,7 +75,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       "unknown-tool",
       invalidCallMessage({
         tool: call.tool,
-        error: call.tool === "invalid" ? "the call does not name a tool" : "this tool does not exist",
+        error: call.tool === "invalid" ? "the call does not specify a tool" : "this tool does not exist",
         available: [...offered.keys()],
       }),
     )

@@ -34,7 +34,7 @@ export interface Questions {
 }
 
 /**
- * Creates the questions of one engine. `publish` receives the event of each question and answer. `board` shares the
+ * Creates the questions for one engine. `publish` receives the event of each question and answer. `board` shares the
  * questions with other processes.
  */
 export function createQuestions(publish: (event: EventInput) => void, board?: RequestBoard): Questions {

@@ -4,7 +4,7 @@ import { currentTime } from "../util/time.ts"
 import type { CallOutcome, Step, Turn } from "./context.ts"
 import { type PreparedCall, polls } from "./prepare.ts"
 
-/** Tools that also run during a replay, because they affect only the run itself. */
+/** Ids of tools that also run during a replay, because they affect only the run itself. */
 const runsDuringReplay: ReadonlySet<string> = new Set([
   "batch",
   "final_answer",

@@ -12,14 +12,14 @@ import { executeCall } from "./execute.ts"
 import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
 import { runOrReplay } from "./replay.ts"
 
-/** Maximum number of calls of one step that run at the same time. */
+/** Maximum number of calls in one step that run at the same time. */
 const maxParallel = 16
 
 /**
- * Runs the calls of one step in parallel, at most 16 at a time, and returns their outcomes in the order of the calls.
- * There are three exceptions. Two calls that use the same file, or a directory and a path inside it, run in order if
- * one of them changes files. A call that executes programs waits for earlier calls that change files, and later calls
- * that change files wait for it. A serial tool runs alone. Rejects only if the store cannot write, not if a tool fails.
+ * Runs a step's calls in parallel, at most 16 at a time, and returns their outcomes in the order of the calls. There
+ * are three exceptions. Two calls that use the same file, or a directory and a path inside it, run in order if one of
+ * them changes files. A call that executes programs waits for earlier calls that change files, and later calls that
+ * change files wait for it. A serial tool runs alone. Rejects only if the store cannot write, not if a tool fails.
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step
@@ -79,8 +79,8 @@ function createSlots(count: number): <T>(run: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * Returns the function with which a tool calls other tools. These nested calls are stored separately and run like the
- * calls of a step. Returns undefined for a call that is itself nested.
+ * Returns the function with which a call makes other calls, or undefined for a call that is itself nested. Nested calls
+ * are stored separately and run like the calls in a step.
  */
 function nestedCalls({ call, tool }: PreparedCall, step: Step): CallTools | undefined {
   if (step.nested) return undefined

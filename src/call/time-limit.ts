@@ -4,7 +4,7 @@ import { longestTimerMs } from "../util/time.ts"
 
 /** A signal with an optional time limit that can be paused. */
 export interface TimeLimit {
-  /** Aborts when the run's signal aborts. Aborts with a {@link TimeoutError} when the time limit expires. */
+  /** Signal that aborts when the run's signal aborts, or with a {@link TimeoutError} when the time limit expires. */
   readonly signal: AbortSignal
   /** Starts the clock. */
   start(): void
@@ -16,7 +16,7 @@ export interface TimeLimit {
 
 /**
  * Creates a time limit of `ms` milliseconds. Without `ms`, the time is unlimited and `signal` is used unchanged.
- * `expired` is the message of the error after the limit.
+ * `expired` is the error message when the limit expires.
  */
 export function createTimeLimit(
   signal: AbortSignal,

@@ -11,7 +11,7 @@ import type { TimeLimit, UserWaits } from "./time-limit.ts"
 export interface ContextHooks {
   limit: TimeLimit
   waits: UserWaits
-  /** Withdraws the call's questions when the signal aborts. */
+  /** Signal that withdraws the call's questions when aborted. */
   signal: AbortSignal
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
   /** Called after the user or a rule allows a request, before the tool continues. */
