@@ -12,9 +12,9 @@ import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts
 import type { SpillOpener } from "./spill.ts"
 
 /**
- * Everything that a tool can use. Optional capabilities are absent if the host does not provide them. An engine provides
- * `spawn`, `instructions`, `lsp`, `formatter` and `catalogue` only to built-in tools, and `form` and `sample` only to tools
- * of MCP servers.
+ * Everything that a tool can use. Optional capabilities are absent if the host does not provide them. An engine
+ * provides `spawn`, `instructions`, `lsp`, `formatter` and `catalogue` only to built-in tools, and `form` and `sample`
+ * only to tools from MCP servers.
  */
 export interface ToolContext {
   sessionID: string
@@ -24,8 +24,9 @@ export interface ToolContext {
   agent: string
   model?: ModelRef
   /**
-   * Aborts if the run is interrupted, for example by the user, by a time limit or because the engine closes, if the
-   * tool's timeout expires, or if the database is removed. Does not abort when the call or the run ends by itself.
+   * Signal that aborts if the run is interrupted, for example by the user, by a time limit or because the engine
+   * closes, if the tool's timeout expires, or if the database is removed. Does not abort when the call or the run ends
+   * by itself.
    */
   abort: AbortSignal
   /** Absolute path of the working directory, the base of relative paths. */
@@ -62,7 +63,7 @@ export interface ToolContext {
   jobs?: JobCapability
   /** Runs commands in a sandbox. If absent, commands run without a sandbox. */
   sandbox?: SandboxCapability
-  /** Runs a subagent. Absent without a session and at the maximum depth of subagents. */
+  /** Runs a subagent. Absent without a session and at the maximum subagent depth. */
   spawn?: Spawn
   /** Asks the user questions. Absent if no user can answer. */
   question?: AskUser
@@ -73,8 +74,7 @@ export interface ToolContext {
    */
   sample?: Sample
   /**
-   * The plan of the session, for plan mode. Absent without a session, in a subagent's session, or if plan mode is
-   * disabled.
+   * The session's plan, for plan mode. Absent without a session, in a subagent's session, or if plan mode is disabled.
    */
   plan?: PlanCapability
   /** Returns the instructions that apply to a file. Absent without a session, or if the host loads no instructions. */
@@ -91,7 +91,7 @@ export interface ToolContext {
 
 /** A tool's request for permission. */
 export interface AskRequest {
-  /** Name of the permission, such as `read`, `edit`, `bash` or the id of a tool. */
+  /** Name of the permission, such as `read`, `edit`, `bash` or a tool id. */
   permission: string
   /**
    * Patterns that describe everything that the call would do. If the rules deny one of the patterns, the request is
@@ -123,7 +123,7 @@ export interface TodoCapability {
   write(todos: Todo[]): Promise<void>
 }
 
-/** Access to the background jobs of all sessions of the engine. The jobs end when the engine closes. */
+/** Access to the background jobs in all of the engine's sessions. The jobs end when the engine closes. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined
@@ -137,7 +137,7 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** Sends SIGTERM to the process group, and SIGKILL after a grace period. Resolves when the group has ended. */
   kill(): Promise<void>
-  /** Standard input of the job. Undefined if the input is closed or the job has ended. */
+  /** The job's standard input. Undefined if the input is closed or the job has ended. */
   readonly input?: JobInput | undefined
 }
 
@@ -209,7 +209,7 @@ export interface SubagentProgress {
 export interface SubagentResult {
   sessionID: string
   status: "completed" | "failed" | "limit" | "interrupted"
-  /** The last message of the subagent. May be empty. */
+  /** The subagent's last message. May be empty. */
   text: string
   /** Reason why the subagent did not complete. */
   cause?: string
@@ -237,7 +237,7 @@ export type AskForm = (
   signal: AbortSignal,
 ) => Promise<FormAnswer>
 
-/** The user's reply to a form. If `action` is `accept`, `content` contains the values by field name. */
+/** The user's reply to a form. If `action` is `accept`, `content` contains the values, keyed by field name. */
 export interface FormAnswer {
   action: "accept" | "decline" | "cancel"
   content?: Readonly<Record<string, unknown>> | undefined
@@ -259,7 +259,7 @@ export interface SampleRequest {
   signal: AbortSignal
 }
 
-/** A message of a {@link SampleRequest}. */
+/** A message in a {@link SampleRequest}. */
 export interface SampleMessage {
   role: "user" | "assistant"
   text: string
@@ -294,14 +294,14 @@ export interface InstructionCapability {
 export interface FoundInstructions {
   /** Absolute path of the instruction file, with links resolved. */
   path: string
-  /** Text of the instructions. Begins with a line that names their source. */
+  /** Text of the instructions. Begins with a line that states their source. */
   text: string
 }
 
 /** Access to the language servers. Each server runs from its first use until the engine closes. */
 export type LanguageCapability = Omit<LanguageService, "close">
 
-/** A tool of the session that is not offered to the model yet. */
+/** A tool in the session that is not offered to the model yet. */
 export interface CatalogueEntry {
   id: string
   description: string

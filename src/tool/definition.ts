@@ -9,7 +9,7 @@ import type { ToolContext } from "./context.ts"
  */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
-/** Limits of the output that the model reads. Whichever limit is reached first applies. */
+/** Limits for the output that the model reads. Whichever limit is reached first applies. */
 export interface OutputLimits {
   maxLines: number
   maxBytes: number
@@ -27,7 +27,7 @@ export interface InitAgent {
   name: string
   mode: "primary" | "subagent" | "all"
   /**
-   * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. If a
+   * The rules that apply to the agent, with the effective action for each pattern. The last matching rule decides. If a
    * tool reads these rules, the tool is prepared again when the rules change.
    */
   readonly permission: readonly Pick<Rule, "permission" | "pattern" | "action">[]
@@ -38,12 +38,12 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** Text for the model: what the tool does, when to use it, and when not to use it. */
   description: string
   parameters: P
-  /** Replaces the JSON Schema of `parameters` in requests, for tools that have their own JSON Schema. */
+  /** JSON Schema to send to the model instead of the JSON Schema of `parameters`. */
   jsonSchema?: Readonly<Record<string, unknown>>
   /**
    * Runs the tool with the parsed arguments. Error messages tell the model what to do next. If the definition comes
-   * from `init` of a tool that `define` created, this function also validates the arguments and truncates the output,
-   * for calls outside an engine.
+   * from the `init` method of a tool that `define` created, this function also validates the arguments and truncates
+   * the output, for calls outside an engine.
    */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
   /** Returns a message that replaces the default message about invalid arguments. */
@@ -53,7 +53,7 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   access?: Access
   /**
    * Whether the tool changes nothing before its first `ctx.ask` resolves. If true, a call that is interrupted before
-   * that has no effect. Ignored for third-party tools.
+   * then has no effect. Ignored for third-party tools.
    */
   asksFirst?: boolean
   /** Whether the tool must not run in parallel with another call in the same step. */
@@ -69,11 +69,11 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
    */
   timeout?: number
   /**
-   * Returns the patterns of the permission request before each call of a third-party tool, and the patterns that a
+   * Returns the patterns for the permission request before each call to a third-party tool, and the patterns that the
    * reply "always" allows. Default: the arguments as JSON, and `*`. Ignored for built-in tools.
    */
   ask?(args: z.output<P>): { patterns: string[]; always?: string[] }
-  /** Overrides the default output limits. */
+  /** Output limits that override the defaults. */
   limits?: Partial<OutputLimits>
 }
 
@@ -86,7 +86,7 @@ export interface ToolResult {
   /** Data for programs and user interfaces. If `truncated` is set, the output is not truncated again. */
   metadata?: Record<string, unknown>
   attachments?: Attachment[]
-  /** Hands the session over to another agent. Ignored for tools that are not built in. */
+  /** Agent that takes over the session. Ignored for tools that are not built in. */
   handover?: Handover
 }
 

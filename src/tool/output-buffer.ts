@@ -44,7 +44,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   let previous: Buffer | undefined
   let block: Buffer = Buffer.allocUnsafeSlow(blockBytes)
   let filled = 0
-  /** Number of bytes of `block` that are on disk. */
+  /** Number of bytes in `block` that are on disk. */
   let spilled = 0
   let bytes = 0
   let newlines = 0

@@ -4,7 +4,7 @@ import type { ToolContext } from "./context.ts"
 import { type Definition, define, type Info, isTool, isToolId, type ToolResult } from "./tool.ts"
 
 /**
- * Converts an export of a file or plugin to a tool with this id. The export is the result of `Tool.define(…)` or a
+ * Converts an export from a file or plugin to a tool with this id. The export is the result of `Tool.define(…)` or a
  * plain object `{ description, args, execute }`. If the author chose another valid id, that id becomes the alias.
  * Returns undefined for any other value. Throws `TypeError` if the id is invalid, or if the fields of `args` are
  * neither all Zod 4 schemas nor all JSON Schemas.

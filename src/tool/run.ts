@@ -16,7 +16,7 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
 
 /** Options for a tool run. */
 export interface RunOptions {
-  /** Overrides the default limits. The tool's own limits take precedence. */
+  /** Limits that override the defaults. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
   /** Whether the agent may use `task`. If so, the notice about a truncated output suggests `task`. */
   canDelegate?: boolean
@@ -68,7 +68,7 @@ export async function executeValidated<P extends z.ZodType>(
 
 /** Replaces `spill` in a context that an application created without `spill`. */
 const withoutSpill: SpillOpener = () => {
-  throw new Error("the context of the call has no `spill`")
+  throw new Error("the call's context has no `spill`")
 }
 
 /** Checks the types of a result, because custom tools are untrusted code. */
@@ -89,8 +89,8 @@ function checked(id: string, result: unknown): CompleteResult {
 }
 
 /**
- * Checks the attachments. A malformed attachment would break every later request of the session, because each request
- * resends the history.
+ * Checks the attachments, because each request resends the history, so a malformed attachment would break every later
+ * request in the session.
  */
 function checkedAttachments(id: string, attachments: unknown): Attachment[] {
   const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })

@@ -18,8 +18,8 @@ export interface SecretMask {
   /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
   /**
-   * Masks streamed text. `held` is the part at the end of the text that could be the beginning of a secret. It is empty
-   * if there is no such part.
+   * Masks streamed text. `held` is the end of the text if it could be the beginning of a secret, and otherwise an empty
+   * string.
    */
   split(text: string): { shown: string; held: string }
 }

@@ -7,9 +7,9 @@ import type { MaskedStream, SecretMask } from "./secrets.ts"
 const maxSpillBytes = 1_000_000_000
 
 /**
- * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB. The database
- * needs this space to record the rest of the run: 100 steps with ten results of 50 KB each take 50 MB, and SQLite's log
- * takes 4 MB.
+ * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB, because the
+ * database needs this space to record the rest of the run: 100 steps with ten results of 50 KB each take 50 MB, and
+ * SQLite's log takes 4 MB.
  */
 const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 
