@@ -59,8 +59,8 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
   }
 
   /**
-   * Returns the last tools, with a problem, if a folder becomes unreadable during a run. Throws the error if no read
-   * has succeeded yet.
+   * Returns the most recently loaded tools, with a problem, if a folder becomes unreadable during a run. Throws the
+   * error if no read has succeeded yet.
    */
   function keepLast(error: unknown): LoadedTools {
     if (!found) throw error

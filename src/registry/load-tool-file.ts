@@ -40,9 +40,9 @@ export interface LoadedToolFile {
 }
 
 /**
- * Loads the current version of a tool file. The id of the default export is the name of the file. The id of a named
- * export is `file_export`. An executable contains one tool, whose id is the name of the file. Reports a problem if the
- * file cannot be loaded, exceeds the time limit or exports no tool. Never rejects.
+ * Loads the current version of a tool file. The id of the default export is the file name without its extension. The id
+ * of a named export is `file_export`. An executable contains one tool, whose id is the file name without its extension.
+ * Reports a problem if the file cannot be loaded, exceeds the time limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)
@@ -108,7 +108,7 @@ async function describeProgramFile(
   }
 }
 
-/** Describes the first export that looks like a tool but is not valid. */
+/** Describes the first export that looks like a tool but is not valid. Returns undefined if no export is invalid. */
 function exportError(module: Record<string, unknown>, options: { alone: boolean }): string | undefined {
   for (const [key, value] of Object.entries(module)) {
     const fault = key === "module.exports" ? undefined : problemOfTool(value, options)
@@ -133,7 +133,7 @@ function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[
  * error.
  */
 async function loadFailure(error: unknown, path: string, files: FileStamps): Promise<string> {
-  // Tackle's own errors already name the file.
+  // Tackle's own errors already contain the path.
   if (TackleError.isInstance(error)) return error.message
   const missing = missingImport(error)
   if (missing) return describeMissing(missing)
@@ -147,11 +147,11 @@ function describeMissing({ specifier, importer }: { specifier: string; importer:
   const isPath = /^[./]/.test(specifier)
   const next = isPath
     ? "that file does not exist"
-    : "that package is not installed: run `npm install` in the directory of the file"
+    : "that package is not installed: run `npm install` in the file's directory"
   return `it imports "${specifier}" (${importer}${lineOf(specifier, importer)}), but ${next}.`
 }
 
-/** Returns `:line` of the first line that quotes the specifier. */
+/** Returns `:` and the number of the first line that quotes the specifier, or an empty string. */
 function lineOf(specifier: string, importer: string): string {
   try {
     const lines = readFileSync(importer, "utf8").split("\n")

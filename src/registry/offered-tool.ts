@@ -60,7 +60,7 @@ function checkDefinition(definition: unknown): void {
   const { description, parameters, execute } = isRecord(definition) ? definition : {}
   if (typeof description !== "string" || description.trim() === "")
     throw new TypeError('it has no "description", which tells the model what the tool does')
-  if (typeof execute !== "function") throw new TypeError('it has no function "execute"')
+  if (typeof execute !== "function") throw new TypeError('it has no "execute" function')
   if (typeof parameters !== "object" || parameters === null || !("_zod" in parameters))
     throw new TypeError('its "parameters" are not a Zod 4 schema such as z.object({ … })')
 }

@@ -4,7 +4,7 @@ import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
 import { define } from "../tool/tool.ts"
 import { toJsonSchema } from "../util/json-schema.ts"
 
-/** A tool of an MCP server, as described to a model. */
+/** A tool from an MCP server, as described to a model. */
 export interface DescribedTool {
   server: string
   id: string
@@ -29,7 +29,7 @@ export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => 
   }
 }
 
-/** Creates a pool with recorded tools. The pool starts no servers, and every call of a tool fails. */
+/** Creates a pool with recorded tools. The pool starts no servers, and every tool call fails. */
 export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
   const absent = (server: string) => new McpServerError(server, "this run is replayed without MCP servers.")
   return {

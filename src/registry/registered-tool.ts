@@ -11,8 +11,8 @@ export interface RegisteredTool {
 }
 
 /**
- * The origin of a tool. `path` is a custom tool file, `server` is an MCP server of the config, and `plugin` is the name
- * of a plugin.
+ * The origin of a tool. `path` is a custom tool file, `server` is the id of an MCP server in the config, and `plugin`
+ * is the name of a plugin.
  */
 export type ToolSource =
   | { kind: "builtin" }
@@ -29,7 +29,8 @@ export interface ToolScope {
   mode: InitAgent["mode"]
   policy: Policy
   /**
-   * Tools that cannot work here regardless of the rules, each with the reason, for example that no user can be asked.
+   * Reasons why tools cannot work here regardless of the rules, keyed by tool id, for example that no user can be
+   * asked.
    */
   unavailable?: Readonly<Record<string, string>>
 }

@@ -21,25 +21,25 @@ export interface Registry {
   ids(): string[]
   get(id: string): RegisteredTool | undefined
   /**
-   * Returns the id of the tool that a call names: the tool with this id, or otherwise the only tool with this alias.
-   * Returns undefined if no tool matches, or if several tools have this alias.
+   * Returns the id of the tool with this id or, if no tool has this id, of the only tool with this alias. Returns
+   * undefined if no tool matches, or if several tools have this alias.
    */
   idOf(name: string): string | undefined
   /**
    * Returns the name that the author gave a tool, if it differs from the id. Rules can use both names. If the name also
-   * belongs to another tool or to a permission, rules for it can only restrict this tool.
+   * belongs to another tool or to a permission, rules for this name can only restrict this tool.
    */
   aliasOf(id: string): Alias | undefined
   /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
   /**
-   * Returns the reason why the rules, the config or `scope.unavailable` make a tool unavailable. Returns undefined if
-   * they do not, or if the name is unknown.
+   * Returns the reason why the rules, the config or `scope.unavailable` make a tool unavailable, or undefined if they
+   * do not or the name is unknown.
    */
   unavailableReason(name: string, scope: ToolScope): string | undefined
   /** Returns all tools. A tool that is not offered includes the reason. */
   list(scope: ToolScope): Promise<ToolListing[]>
-  /** Returns the tools that the last listing omitted, with the reasons. */
+  /** Returns the tools that the latest listing omitted, with the reasons. */
   problems(): readonly RegistryProblem[]
   /**
    * Returns false if tool files have changed or `renew` was called since these tools were listed. Cheap, because files
@@ -56,7 +56,7 @@ interface Prepared {
   rules(): string | undefined
 }
 
-/** An entry in a list of all tools, such as that of `tackle tool list --all`. */
+/** An entry in a list of all tools, such as the list that `tackle tool list --all` prints. */
 export interface ToolListing {
   id: string
   /** The name that the author gave the tool, if it differs from the id. Calls can use both. */
@@ -79,8 +79,8 @@ export function createRegistry(options: {
   /** Tools from watched files. They follow `tools` and are checked at every listing. */
   files?: Pick<LiveToolFiles, "changedLately" | "read" | "last">
   /**
-   * Returns tools that can change at any time, such as tools of MCP servers. Called at every listing. These tools come
-   * last. Must not reject.
+   * Returns tools that can change at any time, such as tools from MCP servers. Called at every listing. These tools
+   * come last. Must not reject.
    */
   dynamic?: () => Promise<readonly RegisteredTool[]>
   problems?: readonly RegistryProblem[]
@@ -160,7 +160,7 @@ export function createRegistry(options: {
       // The provider of an AI SDK model object has a name such as `openai.responses`.
       const named = scope.model && [scope.model.providerID, scope.model.providerID.split(".", 1)[0] ?? ""]
       if (reason === undefined && providers && named && !named.some((id) => providers.includes(id))) {
-        reason = `it is offered only to models of ${providers.join(", ")}`
+        reason = `it is offered only to models from ${providers.join(", ")}`
       }
       return { tool, reason }
     } catch (error) {
@@ -229,7 +229,7 @@ function textOf({ file, message }: RegistryProblem): string {
   return `${file}: ${message}`
 }
 
-/** Returns the tools by id, in the given order. Adds omitted tools to `problems`. */
+/** Returns the tools keyed by id, in the given order. Adds omitted tools to `problems`. */
 function mergeTools(
   tools: readonly RegisteredTool[],
   override: ReadonlySet<string>,
@@ -263,8 +263,8 @@ function mergeTools(
 }
 
 /**
- * Permissions that do not belong to tools. No tool may have such a name, because existing rules for these permissions
- * would apply to the tool, and some of these rules allow everything.
+ * Names of permissions that do not belong to tools. No tool may have one of these names, because existing rules for
+ * these permissions would apply to the tool, and some of these rules allow everything.
  */
 const permissionNames: ReadonlySet<string> = new Set(
   "todo external_directory doom_loop network private_network sandbox_escape mcp_sampling".split(" "),
@@ -275,7 +275,7 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
   function ruledOut(id: string, scope: ToolScope): string | undefined {
     const alias = aliasOf(id)
     if (disabled.has(id) || (alias && disabled.has(alias.name)))
-      return "it is disabled in the configuration (tools)"
+      return 'it is disabled by the "tools" setting in the configuration'
     const unavailable = own(scope.unavailable, id)
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id), alias))
@@ -288,21 +288,22 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
 
   return {
     /**
-     * Returns the reason why a tool is not offered: rules, config or circumstances. Returns undefined if the tool can
-     * be offered.
+     * Returns the reason why a tool is not offered (rules, config or circumstances), or undefined if it can be offered.
      */
     against(entry: RegisteredTool, scope: ToolScope): string | undefined {
       const { id } = entry.tool
-      if (internal.has(id)) return "it answers malformed calls and is not offered to models"
+      if (internal.has(id)) return "it handles malformed calls and is not offered to models"
       return ruledOut(id, scope) ?? entry.unavailableReason?.(scope)
     },
-    /** Returns a reason that comes from the rules, the config or `scope.unavailable`. Undefined for internal tools. */
+    /**
+     * Returns a reason that comes from the rules, the config or `scope.unavailable`, or undefined for internal tools.
+     */
     unavailableReason: (id: string, scope: ToolScope) => (internal.has(id) ? undefined : ruledOut(id, scope)),
   }
 }
 
-/** Tools that the engine calls itself. */
+/** Ids of tools that the engine calls itself. */
 const internal: ReadonlySet<string> = new Set(["invalid"])
 
-/** Tools that are useful only together with another tool, which the value names. */
+/** Tools that are useful only together with another tool. Maps the id of each tool to the other tool's id. */
 const serves: Readonly<Record<string, string>> = Object.assign(Object.create(null), { job: "bash" })
