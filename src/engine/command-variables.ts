@@ -11,8 +11,8 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the environment variables that programs receive. These are the variables in `environment`, without Tackle's
- * own settings (`TACKLE_…`) and without the keys of providers, of search services and, if the option `contents` is set,
- * of the storage of file contents. Keys that the option `passEnvironment` names are included.
+ * own settings (`TACKLE_…`) and without the keys for providers, for search services and, if the `contents` option is
+ * set, for the storage of file contents. Keys that the `passEnvironment` option lists are included.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -27,7 +27,7 @@ export function commandVariables(
 }
 
 /**
- * Returns a function that computes the variables of a command: the shared variables, variables set by plugins, and
+ * Returns a function that computes the variables for a command: the shared variables, variables set by plugins, and
  * variables that make read-only git commands safe.
  */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {

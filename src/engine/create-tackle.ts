@@ -76,7 +76,7 @@ async function loadPlugins(
   return openPluginsOf(options, wiring)
 }
 
-/** Creates the guard for the limits of tenants. Most engines have no such limits, so the module is loaded on demand. */
+/** Creates the guard for tenant limits. The module is loaded on demand, because most engines have no tenant limits. */
 async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["tenants"]>) {
   const { createTenantGuard } = await import("../session/tenant-limits.ts")
   return createTenantGuard(store, limits)
@@ -138,7 +138,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   // Services that do not depend on sessions.
   const variables = commandVariables(options, environment)
-  const bus = createBus((error) => onProblem("a subscriber threw", error), hide)
+  const bus = createBus((error) => onProblem("an event subscriber threw an error", error), hide)
   if (plugins) bus.subscribe(plugins.sendEvent)
   const isWorker = options.isWorker && { isWorker: true }
   const holder = { id: newId("eng"), host: hostname(), ...identifyProcess(), ...isWorker }

@@ -2,8 +2,8 @@ import { join } from "node:path"
 import { homeDirectory, isInside } from "../util/paths.ts"
 
 /**
- * Returns `$TACKLE_DATA_DIR`. If it is not set, returns `$XDG_DATA_HOME/tackle`. If neither variable is set, returns
- * `~/.local/share/tackle`.
+ * Returns `$TACKLE_DATA_DIR`, or `$XDG_DATA_HOME/tackle` if that variable is not set, or `~/.local/share/tackle` if
+ * neither variable is set.
  */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
@@ -12,11 +12,11 @@ export function defaultDataDirectory(environment: Readonly<Record<string, string
 
 /** Paths of the files and directories in the data directory. */
 export interface DataPaths {
-  /** SQLite database of sessions. */
+  /** SQLite database for sessions. */
   database: string
-  /** Keys and tokens of providers. */
+  /** Keys and tokens for providers. */
   auth: string
-  /** Tokens of MCP servers. */
+  /** Tokens for MCP servers. */
   mcpTokens: string
   /** Fingerprints of MCP tool definitions, recorded when each definition was first seen. */
   mcpFingerprints: string

@@ -8,12 +8,12 @@ import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { type Beginning, followFiles } from "../util/follow-files.ts"
 import { canonicalJson, own } from "../util/json.ts"
 
-/** The agents of an engine, by name. */
+/** An engine's agents. */
 export interface Agents {
-  /** The current agents by name. The map object stays the same when agents change. */
+  /** The current agents, keyed by name. The map object stays the same when agents change. */
   readonly all: ReadonlyMap<string, Agent>
   /**
-   * Returns the agent with this name. For a removed agent, returns the last version, because its rules still apply to
+   * Returns the agent with this name. For a removed agent, returns the latest version, because its rules still apply to
    * its sessions. If the agent never existed, throws `UsageError` with the available names.
    */
   known(name: string): Agent
@@ -36,7 +36,7 @@ export interface AgentOptions {
   agentRules?: Readonly<Record<string, Ruleset>>
   /** The project's rules for agents. They can allow what another rule asks about, but cannot override a deny rule. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
-  /** Additional rules of the user for agents. They override the project's rules. */
+  /** The user's additional rules for agents. They override the project's rules. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>
 }
 
@@ -56,11 +56,11 @@ export interface DefinitionSource {
   watched(): readonly string[]
   /** State of the files when the definitions in the options were read. If absent, the first use calls `find`. */
   begun?: Beginning
-  /** Returns the current definitions, and the problems of definitions that cannot be used. */
+  /** Returns the current definitions, and the problems with definitions that cannot be used. */
   find(): Promise<DefinitionSet & { problems: readonly DefinitionProblem[] }>
 }
 
-/** Explains why a definition file cannot be used. */
+/** The reason why a definition file cannot be used. */
 export interface DefinitionProblem {
   file: string
   message: string
@@ -69,7 +69,7 @@ export interface DefinitionProblem {
 /** The current agents, commands and skills. */
 export interface Definitions {
   agents: Agents
-  /** The current skills by name. The map object stays the same when skills change. */
+  /** The current skills, keyed by name. The map object stays the same when skills change. */
   skills: ReadonlyMap<string, Skill>
   commands(): Command[]
   /** Reads changed files again. Costs little if no file changed. Does not reject. */
@@ -81,9 +81,9 @@ export interface Definitions {
 }
 
 /**
- * Opens the definitions of an engine. Changes that plugins made to agents (the difference between `given` and
- * `options`) are applied again when files change. Each problem of a changed file is reported once and does not affect
- * other definitions.
+ * Opens an engine's definitions. Changes that plugins made to agents (the difference between `given` and `options`) are
+ * applied again when files change. Each problem in a changed file is reported once and does not affect other
+ * definitions.
  */
 export async function openDefinitions({
   options,
@@ -163,7 +163,7 @@ function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentC
   }
 }
 
-/** Creates the built-in agents and the agents of the options, with their rules. */
+/** Creates the built-in agents and the agents in the options, with their rules. */
 function createAgents(options: AgentOptions): Agents {
   const all = new Map<string, Agent>()
   const everKnown = new Map<string, Agent>()

@@ -74,8 +74,8 @@ function scoreOf(path: string, letters: string): number | undefined {
 }
 
 /**
- * Returns the distance between the first and the last letter. Returns undefined if the text does not contain the
- * letters in their order.
+ * Returns the distance between the first and the last letter, or undefined if the text does not contain the letters in
+ * their order.
  */
 function spanOf(text: string, letters: string): number | undefined {
   let start = -1

@@ -50,7 +50,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     () => {},
     (error: unknown) => onProblem("could not clean up after killed runs", error),
   )
-  // Runs after `cleared`, which renews contents that are still needed. Otherwise, these contents could be removed.
+  // Runs after `cleared`, because `cleared` renews contents that are still needed, so that they are not removed.
   const cleanedUp = cleared
     .then(() => removeOldFiles(options, inUse))
     .catch((error: unknown) => onProblem("old files could not be removed", error))
@@ -102,9 +102,9 @@ export const noRetentionLimits: RetentionLimits = {
 const markName = "swept"
 
 /**
- * Removes full outputs, file contents, copies of programs and logs that exceed the age limit. Then removes the oldest
- * outputs and the least recently used contents until both meet the size limit. Keeps the outputs of sessions that are
- * in use. Does nothing if a process has done this within the last day. Rejects if a file cannot be removed.
+ * Removes full outputs, file contents, logs and program copies that are older than the age limit. Then removes the
+ * oldest outputs and the least recently used contents until both meet the size limit. Keeps the outputs of sessions
+ * that are in use. Does nothing if a process has done this within the last day. Rejects if a file cannot be removed.
  */
 async function removeOldFiles(
   { dataDirectory, retention: { days, megabytes }, outputDays = days, contents }: HousekeepingOptions,

@@ -5,7 +5,7 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** Options for the pool, except the servers. The files of fingerprints and tokens are given by their paths. */
+/** Options for the pool, except the servers. The fingerprint and token files are given as paths. */
 interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
   /** Path of the file with the tool fingerprints. */
   fingerprints: string

@@ -33,25 +33,25 @@ export function openModels(
 /** Placeholder keys for a replay, which sends no requests. A provider without a key would be unavailable. */
 const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
 
-/** Determines the model of a session. */
+/** Determines the model for a session. */
 export interface ModelChoice {
   /**
-   * Returns the model of the session. If the session has no model, returns the agent's model, or else the engine's
-   * model. Throws `UsageError` if no model is selected or the model is unknown.
+   * Returns the session's model or, if it has none, the agent's model, or else the engine's model. Throws `UsageError`
+   * if no model is selected or the model is unknown.
    */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
   /** Returns the model with this name (`provider/model`). Throws `UsageError` if the model is unknown. */
   named(name: string): Promise<Model>
   /**
    * Throws if the named model cannot be used, for example because it is unknown or has no key. Without a name, checks
-   * the model of the agent or the engine. Does nothing if no model is selected yet.
+   * the agent's or the engine's model. Does nothing if no model is selected yet.
    */
   check(agent: Agent, model: string | undefined): Promise<void>
 }
 
 /**
- * Creates the choice of models. `model` is the engine's default: a name, or a model object, which sessions can also
- * select by its name.
+ * Creates the model choice for an engine. `model` is the engine's default: a name, or a model object, which sessions
+ * can also select by its name.
  */
 export function createModelChoice(
   models: Pick<Models, "get">,

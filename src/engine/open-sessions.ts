@@ -7,22 +7,22 @@ import { newId } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
 
 /**
- * The open sessions of an engine. Each session has one handle, so that two callers cannot run the session at the same
- * time.
+ * An engine's open sessions. Each session has one handle, so that two callers cannot run the session at the same time.
  */
 export interface OpenSessions {
-  /** Returns the handle of a session, or undefined if the session is not open. */
+  /** Returns a session's handle, or undefined if the session is not open. */
   find(id: string): LocalSession | undefined
   /** Opens a stored session. Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
   /** Like `get`, but returns the {@link LocalSession}. */
   local(id: string): Promise<LocalSession | undefined>
-  /** Returns the handle of a session. Opens the session if necessary. */
+  /** Returns a session's handle. Opens the session if necessary. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError` if the engine is closed. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
   /**
-   * Opens a session that was just stored, and publishes its creation. `seq` is the number of the session's last change.
+   * Opens a session that was just stored, and publishes its creation. `seq` is the number of the session's latest
+   * change.
    */
   made(session: Session, seq: number): SessionHandle
   /** Returns the parts that models are streaming into the open sessions. */

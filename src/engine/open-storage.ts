@@ -17,9 +17,9 @@ export async function openDatabase({ database, file }: { database?: string; file
 }
 
 /**
- * Opens the store of file contents: the given store, or S3-compatible storage if `contents` is a URL. Without
- * `contents`, opens the database of the sessions if it can store contents, and otherwise the directory. The size limit
- * of `retention` applies only to the directory, because one machine must not remove contents that other machines need.
+ * Opens the store for file contents: the given store, or S3-compatible storage if `contents` is a URL. Without
+ * `contents`, opens the session database if it can store contents, and otherwise the directory. The size limit in
+ * `retention` applies only to the directory, because one machine must not remove contents that other machines need.
  */
 export async function openContents({
   contents,

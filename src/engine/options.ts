@@ -47,31 +47,32 @@ export interface TackleOptions extends AgentOptions {
    */
   worktree?: string
   /**
-   * A name (`provider/model`), an AI SDK model, or a Tackle model. If absent, an agent or session must name a model.
+   * A name (`provider/model`), an AI SDK model, or a Tackle model. If absent, an agent or session must specify a model.
    */
   model?: string | LanguageModel | Model
-  /** Providers by id, in the form of the config. */
+  /** Providers keyed by id, in the config format. */
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Custom tools in addition to the built-in tools. */
   tools?: readonly Info[]
   /**
-   * Files with custom tools, or a source that finds them. Code without `pinned` hashes runs unchecked, so name only
+   * Files with custom tools, or a source that finds them. Code without `pinned` hashes runs unchecked, so list only
    * trusted files. A changed file is loaded again before the next step.
    */
   toolFiles?: readonly (string | ToolFile)[] | ToolFileSource
   /**
    * Plugins in the order in which they are loaded and called: see `docs/plugins.md`. Code without `pinned` hashes runs
-   * unchecked, so name only trusted plugins.
+   * unchecked, so list only trusted plugins.
    */
   plugins?: readonly PluginSource[]
   /**
-   * Paths of `SKILL.md` files in ascending precedence. Models follow the instructions in these files, so name only
+   * Paths of `SKILL.md` files in ascending precedence. Models follow the instructions in these files, so list only
    * trusted files. A file that is invalid or differs from its `pinned` hash is skipped.
    */
   skillFiles?: readonly (string | SkillFile)[]
   /**
-   * Reloads agents, commands and skills when their files change. The definitions in the other options are the initial
-   * state. A change takes effect at the next step, but the agent of a running prompt keeps its definition.
+   * Source from which agents, commands and skills are reloaded when their files change. The definitions in the other
+   * options are the initial state. A change takes effect at the next step, but the agent of a running prompt keeps its
+   * definition.
    */
   definitions?: DefinitionSource
   /** Ids of tools that a later tool with the same id may replace. */
@@ -83,11 +84,11 @@ export interface TackleOptions extends AgentOptions {
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
   disabledTools?: readonly string[]
-  /** Permission rules in the form of the config. They override the defaults. */
+  /** Permission rules in the config format. They override the defaults. */
   permission?: PermissionConfig
   /** Layers of rules in ascending precedence. If set, `permission` is ignored. */
   layers?: readonly Layer[]
-  /** Commands by name, in the form of the config: see `Tackle.commands`. */
+  /** Commands keyed by name, in the config format: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
   /** The shell that runs commands. Default: bash if it is installed, otherwise sh. */
@@ -103,7 +104,7 @@ export interface TackleOptions extends AgentOptions {
   sandbox?: SandboxMode
   /**
    * With `auto`, commands that run in a working sandbox need no permission. An effect outside the sandbox still
-   * requires permission. Rules that name a command and rules that deny still apply. Default: the rules decide.
+   * requires permission. Deny rules and rules for a specific command still apply. Default: the rules decide.
    */
   sandboxAllow?: "auto"
   /** Files from which the configuration was read. Sandboxed commands cannot change them. */
@@ -128,43 +129,44 @@ export interface TackleOptions extends AgentOptions {
    */
   search?: SearchConfig
   /**
-   * Language servers by id: changes to known servers, and additional servers. Set to false for no servers. Requires
-   * the experimental feature `lsp_tool`.
+   * Language servers keyed by id: changes to known servers, and additional servers. Set to false for no servers.
+   * Requires the experimental feature `lsp_tool`.
    */
   lsp?: LspConfig
   /**
-   * Formatters that run after a file is changed, by name. Set to true for all known formatters that the project uses.
-   * Unless the project is `trusted`, programs of the project and programs that may run project code do not run. A
+   * Formatters that run after a file is changed, keyed by name. Set to true for all known formatters that the project
+   * uses. Unless the project is `trusted`, the project's programs and programs that may run project code do not run. A
    * configured command is assumed to run project code unless it has `runsProjectCode: false`. Default: false.
    */
   formatter?: FormatterConfig
-  /** MCP servers by id, in the form of the config. Each server is a program to run or an address to connect to. */
+  /** MCP servers keyed by id, in the config format. Each server is a program to run or an address to connect to. */
   mcp?: McpConfig
   /**
    * Whether the user trusts the project. If so, programs in its `node_modules`, such as language servers, may run.
    * Default: false.
    */
   trusted?: boolean
-  /** Experimental features by their names in the config. True enables a feature. */
+  /** Experimental features, keyed by the same names as in the config. True enables the feature. */
   experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts to add to every system prompt. */
   instructions?: readonly string[]
   /**
-   * Returns the additional instructions that apply to a file, nearest last. A session passes each of them to the model
-   * once, with the first file that the model reads and to which it applies. `file` is a path with links resolved.
+   * Returns the additional instructions that apply to a file, nearest last. A session passes each instruction to the
+   * model once, with the first file that the model reads to which the instruction applies. `file` is a path with links
+   * resolved.
    */
   instructionsNear?: (file: string) => Promise<FoundInstructions[]>
-  /** The store of sessions. Default: {@link database}. The engine closes only a store that it opened. */
+  /** The session store. Default: {@link database}. The engine closes only a store that it opened. */
   store?: Store
   /**
-   * URL of the PostgreSQL database of sessions, as for `openPostgresStore`. Default: SQLite in the data directory. Full
-   * outputs and plans stay in the data directory.
+   * URL of the PostgreSQL database for sessions, as for `openPostgresStore`. Default: SQLite in the data directory.
+   * Full outputs and plans stay in the data directory.
    */
   database?: string
   /**
-   * Where the contents of changed files are stored: a URL `s3://bucket/prefix` of S3-compatible storage, whose keys
-   * come from the AWS environment variables, or your own store. Default: the PostgreSQL database of sessions, otherwise
-   * the data directory.
+   * Storage for the contents of changed files: the URL `s3://bucket/prefix` of S3-compatible storage, whose keys come
+   * from the AWS environment variables, or your own store. Default: the PostgreSQL database for sessions, if any,
+   * otherwise the data directory.
    */
   contents?: string | ContentStore
   /**
@@ -178,7 +180,7 @@ export interface TackleOptions extends AgentOptions {
    * connection, the text is sent through the database. Default: `127.0.0.1`.
    */
   streamHost?: string
-  /** True for the engine of a worker. If its process ends, other workers continue its sessions. Default: false. */
+  /** True for a worker's engine. If its process ends, other workers continue its sessions. Default: false. */
   isWorker?: boolean
   /**
    * Directory for sessions and other data. Default: `$TACKLE_DATA_DIR` if it is set, otherwise `$XDG_DATA_HOME/tackle`
@@ -198,28 +200,28 @@ export interface TackleOptions extends AgentOptions {
     retry?: Partial<RetryLimits>
     /** Time limits for the start of a plugin and for each hook. Default: 20 s and 10 s. */
     plugin?: Partial<PluginLimits>
-    /** Limits of one `task` call, and the maximum depth of subagents. */
+    /** Limits for one `task` call, and the maximum subagent depth. */
     subagent?: Partial<SubagentLimits>
   }
   /**
-   * Limits by tenant, across all engines that share the store. The limits of `*` apply to tenants without their own
-   * entry. Sessions without a tenant have no limits.
+   * Limits keyed by tenant, across all engines that share the store. The limits for `*` apply to tenants without their
+   * own entry. Sessions without a tenant have no limits.
    */
   tenants?: Readonly<Record<string, TenantLimits>>
-  /** Limits how many prompts run at once in all engines that share the slots. Default: no limit. */
+  /** Slots that limit how many prompts run at once in all engines that share the slots. Default: no limit. */
   runSlots?: RunSlots
   /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
   /** Wraps the `fetch` function of models that are selected by name, even if a plugin provides the function. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
   /**
-   * Replays a recorded run: calls return the results of this recording and have no effects outside the session. Models
+   * Results of a recorded run to replay. Calls return these results and have no effects outside the session. Models
    * receive neither keys nor sign-ins from plugins.
    */
   recorded?: RecordedResults
   /**
-   * Hides secrets in everything that is stored or published. The engine adds secrets when it learns of them. Default: a
-   * new mask.
+   * Mask that hides secrets in everything that is stored or published. The engine adds secrets to it when it learns
+   * them. Default: a new mask.
    */
   mask?: SecretMask
   /** Wraps the reading of files that prompts mention with `@`. `find` reads the files. */
@@ -294,7 +296,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   environmentAgentRules: true,
 }
 
-/** Throws `UsageError` if an option does not exist. In JavaScript programs, no compiler detects such an option. */
+/** Throws `UsageError` if an option is unknown, because no compiler detects unknown options in JavaScript programs. */
 export function checkOptions(given: TackleOptions): void {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(optionNames, name))
   if (unknown === undefined) return
@@ -303,7 +305,7 @@ export function checkOptions(given: TackleOptions): void {
   throw new UsageError(`createTackle has no option ${JSON.stringify(unknown)}.${hint} See docs/library.md.`)
 }
 
-/** Directories and environment of an engine. All paths are absolute. */
+/** An engine's directories and environment. All paths are absolute. */
 export interface EngineLocation {
   directory: string
   worktree: string
@@ -315,7 +317,7 @@ export interface EngineLocation {
 }
 
 /**
- * Returns the location that the options describe. Applies the defaults. Throws `UsageError` if a directory does not
+ * Returns the location that the options describe, with defaults applied. Throws `UsageError` if a directory does not
  * exist.
  */
 export function locationOf(given: TackleOptions): EngineLocation {
@@ -334,13 +336,14 @@ export function locationOf(given: TackleOptions): EngineLocation {
 }
 
 /**
- * Returns the absolute path of a directory that an option names. Throws `UsageError` if the directory does not exist.
+ * Returns the absolute path of a directory that an option specifies. Throws `UsageError` if the directory does not
+ * exist.
  */
 function existing(option: "directory" | "worktree", path: unknown): string {
   if (typeof path !== "string" || path === "")
-    throw new UsageError(`The option ${option} of createTackle must be the path of a directory.`)
+    throw new UsageError(`The ${option} option of createTackle must be the path of a directory.`)
   const absolute = resolve(path)
   if (!statSync(absolute, { throwIfNoEntry: false })?.isDirectory())
-    throw new UsageError(`${absolute} is not a directory (option ${option} of createTackle).`)
+    throw new UsageError(`The ${option} option of createTackle is ${absolute}, which is not a directory.`)
   return absolute
 }

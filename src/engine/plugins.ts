@@ -15,7 +15,7 @@ import { canonicalJson, isRecord, own } from "../util/json.ts"
 import type { TackleOptions } from "./options.ts"
 import { pluginAliases, toolAliases } from "./tools.ts"
 
-/** Services and functions of the engine that plugins need. */
+/** Engine services and functions that plugins need. */
 export interface PluginWiring
   extends Pick<PluginInputOptions, "directory" | "worktree" | "environment" | "signal" | "record"> {
   /** Returns the store, or undefined until the store is open. Plugins are loaded before the store is opened. */
@@ -24,7 +24,7 @@ export interface PluginWiring
   onProblem(message: string, error: unknown): void
 }
 
-/** Loads the plugins of the options. Returns the options after the `config` hooks of the plugins have changed them. */
+/** Loads the plugins in the options. Returns the options after the plugins' `config` hooks have changed them. */
 export async function openPluginsOf(
   options: TackleOptions,
   wiring: PluginWiring,
@@ -68,8 +68,8 @@ export async function openPluginsOf(
 }
 
 /**
- * Returns the config that plugins receive: the options that they may change, in the form of the config. The commands
- * and permissions in it are empty.
+ * Returns the config that plugins receive: the options that they may change, in the config format. The commands and
+ * permissions in it are empty.
  */
 function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
   const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [

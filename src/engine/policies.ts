@@ -28,7 +28,7 @@ export interface PolicySources {
   hasSandbox: boolean
 }
 
-/** Creates the policies of an engine. Only `load` reads from the store. */
+/** Creates the policies for an engine. Only `load` reads from the store. */
 export function createPolicies({
   configured,
   agents,
@@ -40,7 +40,7 @@ export function createPolicies({
   const flags = configured.filter((layer) => layer.name === "flags")
   const belowAgent = configured.filter((layer) => layer.name !== "flags")
 
-  /** Returns the policy of an agent in a session. All limits of the parent session also apply to a subagent. */
+  /** Returns the policy for an agent in a session. All limits of the parent session also apply to a subagent. */
   function policyOf(session: PolicySession, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
@@ -73,18 +73,18 @@ export function createPolicies({
   }
 }
 
-/** Returns the layers of the options. Without layers, returns one layer with the rules of `permission`. */
+/** Returns the layers in the options or, if `layers` is not set, one layer with the rules in `permission`. */
 export function configuredLayers({ layers, permission = {} }: TackleOptions): readonly Layer[] {
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** Returns the ceiling of an agent that requires a sandbox if no sandbox is present. */
+/** Returns the ceiling for an agent that requires a sandbox if no sandbox is present. */
 function withoutSandbox(agent: string): Ruleset {
   const source = { file: `no sandbox for the agent ${agent}` }
   return [{ permission: "bash", pattern: "*", action: "deny", source }]
 }
 
-/** Returns the path of a session's plan. Returns undefined for a subagent's session, or if plan mode is off. */
+/** Returns the path of a session's plan, or undefined for a subagent's session or if plan mode is off. */
 export type PlanFile = (session: { id: string; parentID?: string }) => string | undefined
 
 /**
@@ -106,7 +106,7 @@ function planRules(file: string | undefined): Ruleset {
   ]
 }
 
-/** Determines the subagents and skills that the rules of an agent do not deny. Never asks the user. */
+/** Determines the subagents and skills that an agent's rules do not deny. Never asks the user. */
 export interface AgentAccess {
   /** Returns the agents that the named agent may start, sorted by name. */
   subagents(agent: string): Agent[]
@@ -115,8 +115,8 @@ export interface AgentAccess {
 }
 
 /**
- * Creates the functions that determine which subagents and skills an agent may use. `policy` returns the policy of an
- * agent in the worktree, without a session.
+ * Creates the functions that determine which subagents and skills an agent may use. `policy` returns an agent's policy
+ * in the worktree, without a session.
  */
 export function createAgentAccess(
   agents: Agents,
@@ -156,12 +156,12 @@ export function createWorktreeGrants(book: Grants, lineage: Pick<Lineage, "rootO
       const unknown = ids.find((id) => !known.has(id))
       if (unknown !== undefined)
         throw new UsageError(
-          `Unknown grant "${unknown}" in ${worktree}. \`tackle permission list\` lists the grants.`,
+          `Unknown grant "${unknown}" in ${worktree}. Run \`tackle permission list\` to see the grants.`,
         )
       await book.remove(ids)
     },
     /**
-     * Revokes the grants of tools whose definitions changed. Returns an error that names the tools whose grants were
+     * Revokes the grants of tools whose definitions changed. Returns an error that lists the tools whose grants were
      * revoked, or undefined if no grant was revoked.
      */
     async lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined> {

@@ -16,8 +16,8 @@ export interface PromptSource {
 }
 
 /**
- * Searches the commands, as `findCommand` does, and then the prompts of the MCP server that the text names
- * (`/server:prompt`). The words after the name are the arguments of the prompt. The last argument takes all remaining
+ * Searches the commands, as `findCommand` does, and then the prompts from the MCP server that the text specifies
+ * (`/server:prompt`). The words after the name are the prompt's arguments. The last argument receives all remaining
  * words. Throws `UsageError` if an argument is missing, and the errors of `list` and `fill`.
  */
 export async function readCommand(
@@ -57,7 +57,7 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   const missing = known.find(({ required }, index) => required && words[index] === undefined)
   if (missing) {
     const usage = known.map((each) => (each.required ? `<${each.name}>` : `[${each.name}]`)).join(" ")
-    throw new UsageError(`The prompt needs "${missing.name}": write /${server}:${name} ${usage}`)
+    throw new UsageError(`The prompt requires the argument "${missing.name}". Write /${server}:${name} ${usage}`)
   }
   const last = known.length - 1
   const given = known.slice(0, words.length).map(({ name }, index) => {
@@ -67,7 +67,7 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
 }
 
 /**
- * Joins the messages of a prompt into one string. If some messages have the role of the model, labels each message with
+ * Joins the messages of a prompt into one string. If some messages have the role `assistant`, labels each message with
  * its role.
  */
 function joined(messages: readonly McpPromptMessage[]): string {

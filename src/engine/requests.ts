@@ -20,7 +20,7 @@ export function createRequests({
   otherRequests,
 }: SessionEngine): Pick<Tackle, "requests" | "reply" | "questions"> {
   /**
-   * Answers a request of another process. `answerOf` checks the answer, and throws `UsageError` if the answer is
+   * Answers a request from another process. `answerOf` checks the answer, and throws `UsageError` if the answer is
    * invalid.
    */
   async function answer(
@@ -49,7 +49,7 @@ export function createRequests({
   }
 
   /**
-   * Returns the outcome in this engine. If this engine does not know the question, answers the question of another
+   * Returns the outcome in this engine. If this engine does not know the question, answers the question in the other
    * process and returns that outcome.
    */
   function orElsewhere(

@@ -10,7 +10,7 @@ import { homeDirectory } from "../util/paths.ts"
 import { readableDataPaths } from "./data-directory.ts"
 import type { EngineLocation, TackleOptions } from "./options.ts"
 
-/** The sandbox for the commands of agents. */
+/** The sandbox for agents' commands. */
 export interface CommandSandbox {
   /** True if the sandbox is enabled and its programs are installed. It may still not work: see `state`. */
   readonly present: boolean
@@ -27,7 +27,7 @@ export interface CommandSandbox {
 }
 
 /**
- * Opens the sandbox that the options describe. Starts nothing before the first command or the first call of `state`.
+ * Opens the sandbox that the options describe. Starts nothing before the first command or the first call to `state`.
  */
 export function openCommandSandbox(
   {

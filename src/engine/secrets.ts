@@ -8,7 +8,7 @@ import type { TackleOptions } from "./options.ts"
 
 /**
  * Returns the keys and tokens to hide, from the environment, the options and stored files. `mcpTokens` is the path of
- * the file with the tokens of MCP servers. This file is read only if servers are configured.
+ * the file with the tokens for MCP servers. This file is read only if servers are configured.
  */
 export async function readSecrets(
   { providers, secrets, search, mcp, lsp, formatter, plugins = [] }: SecretOptions,
@@ -31,7 +31,7 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
-/** Returns the passwords in the URL of a database, both as written and with escapes decoded. */
+/** Returns the passwords in a database URL, both as written and with escapes decoded. */
 export function databaseSecrets(url: string): Secret[] {
   const [, inAuthority] = /^\w+:\/\/[^/@:]*:([^/?#]+)@/.exec(url) ?? []
   const [, inQuery] = /[?&]password=([^&#]+)/.exec(url) ?? []
@@ -50,12 +50,12 @@ function withoutEscapes(text: string): string {
   }
 }
 
-/** Returns the keys of the S3-compatible storage of file contents. */
+/** Returns the keys for the S3-compatible storage of file contents. */
 export function storageSecrets(environment: Readonly<Record<string, string | undefined>>): Secret[] {
   return storageKeyVariables.map((name) => ({ name, value: environment[name] ?? "" }))
 }
 
-/** Names of the variables that contain the keys of S3-compatible storage. */
+/** Names of the variables that contain the keys for S3-compatible storage. */
 export const storageKeyVariables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
 
 /** Options that may contain secrets. */
@@ -68,19 +68,19 @@ type SecretOptions = Pick<
 export interface SecretSources {
   environment: Readonly<Record<string, string | undefined>>
   providers?: Readonly<Record<string, ProviderConfig>> | undefined
-  /** Names of additional environment variables. */
+  /** Names of additional environment variables whose values are secrets. */
   secrets?: readonly string[] | undefined
   search?: { key?: string | undefined } | undefined
   /**
-   * Other sections of the config by name, such as `mcp`. Secrets can be in keys, headers, variables and arguments at
+   * Other config sections, keyed by name, such as `mcp`. Secrets can be in keys, headers, variables and arguments at
    * any depth.
    */
   settings?: Readonly<Record<string, unknown>>
-  /** Keys and tokens from stored files, by provider or MCP server. */
+  /** Keys and tokens from stored files, keyed by provider or MCP server. */
   stored?: Readonly<Record<string, string>>
 }
 
-/** Returns the names of variables that contain keys of known or configured providers, or of search services. */
+/** Returns the names of variables that contain keys for known or configured providers, or for search services. */
 export function keyVariables(providers: Readonly<Record<string, ProviderConfig>> = {}): string[] {
   const configured = Object.values(providers).flatMap(({ env }) => env ?? [])
   return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
@@ -107,7 +107,7 @@ function knownSecrets({
 
 function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
   const written = writtenSecrets(`provider.${id}.options`, options)
-  // Users often set the key to the id of the provider if its server needs no key. Such an id is not a secret.
+  // Users often set the key to the provider's id if the provider's server needs no key. Such an id is not a secret.
   return written.filter(({ value }) => value !== id)
 }
 
@@ -117,8 +117,8 @@ export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[
 }
 
 /**
- * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. A secret is a
- * value whose key looks like a credential, a token with a scheme (`Bearer …`), the value of an argument such as
+ * Returns the secrets in a config section, at any depth. The name of a secret is its location. A secret is a value
+ * whose key looks like a credential, a token with a scheme (`Bearer …`), the value of an argument such as
  * `--api-key=…`, or a credential in an address. Other values are not secrets, because hiding values such as
  * `production` or `application/json` would garble every result.
  */

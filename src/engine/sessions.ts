@@ -191,7 +191,10 @@ export function createSessions(
   return sessions
 }
 
-/** Loads the modules for archives. Most runs do not need these modules, and creating the schema of archives is slow. */
+/**
+ * Loads the modules for archives on demand, because most runs do not need them, and creating the archive schema is
+ * slow.
+ */
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),

@@ -35,7 +35,7 @@ export interface CallerCall {
   tool: string
   /** Arguments: an object, or JSON text. */
   input: string | Readonly<Record<string, unknown>>
-  /** Identifies the call in requests, as `tool.messageID`. Nested calls have the same id. */
+  /** Id of the call in requests, where it is `tool.messageID`. Nested calls have the same id. */
   messageID: string
   /** Values that the tool receives as `ctx.extra`. */
   extra?: Readonly<Record<string, unknown>>
@@ -43,13 +43,13 @@ export interface CallerCall {
   /** Receives the progress of the running call, at most ten times a second. */
   onProgress(state: ToolStateRunning): void
   /**
-   * A tool of the host that runs in place of one of the engine's tools. It is not offered to models, and it requests
+   * A tool from the host that runs in place of one of the engine's tools. It is not offered to models, and it requests
    * its own permission.
    */
   by?: Info
-  /** Shows forms of MCP servers to the user. */
+  /** Shows forms from MCP servers to the user. */
   form?: AskForm
-  /** Sends the sampling requests of MCP servers to the client's model. */
+  /** Sends sampling requests from MCP servers to the client's model. */
   sample?: Sample
 }
 
@@ -57,7 +57,7 @@ export interface CallerCall {
 export interface CallerOptions {
   /** Name of the agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
-  /** Ids or aliases of the tools to offer. Default: all tools of the agent. */
+  /** Ids or aliases of the tools to offer. Default: all of the agent's tools. */
   tools?: readonly string[]
   /** Whether a user can answer questions. If false, tools that ask questions are not offered. */
   questions?: boolean
@@ -68,7 +68,7 @@ export interface CallerOptions {
  * tracker, a to-do list, jobs and grants for "this session", which last until the caller is closed.
  */
 export interface Caller {
-  /** The `sessionID` in requests and questions of this caller. */
+  /** The `sessionID` in requests and questions from this caller. */
   readonly id: string
   /** Lists every tool. A tool that is not offered includes the reason. */
   tools(signal: AbortSignal): Promise<ToolListing[]>
@@ -86,14 +86,15 @@ interface CallerState {
   id: string
   files: FileTracker
   todo?: TodoCapability
-  /** Ids or aliases of the offered tools. If undefined, all tools of the agent are offered. */
+  /** Ids or aliases of the offered tools. If undefined, all of the agent's tools are offered. */
   chosen?: ReadonlySet<string>
   questions?: boolean
 }
 
 /**
  * Creates the functions that make standalone calls with an engine. The calls run through the whole pipeline without a
- * session, and are not stored. Each call is a separate turn. `forget` ends the jobs of a caller and removes its grants.
+ * session, and are not stored. Each call is a separate turn. `forget` ends a caller's jobs and removes the caller's
+ * grants.
  */
 export function createStandaloneCalls(engine: SessionEngine, forget: (callerID: string) => Promise<void>) {
   const { directory, worktree, defaultAgent } = engine
@@ -233,8 +234,8 @@ function createTodoList(): TodoCapability {
 }
 
 /**
- * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand has not read
- * the file with Tackle first.
+ * Creates a tracker that treats every file as read in its current state, because a user who calls a tool by hand has
+ * not read the file with Tackle first.
  */
 function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
   const tracker = createFileTracker(commits)

@@ -55,7 +55,7 @@ export interface PruneResult {
   held: Session[]
 }
 
-/** The sessions of an engine. */
+/** An engine's sessions. */
 export interface Sessions {
   /**
    * Creates a session. Throws `UsageError` if the agent or model is unknown, or if the model has no key or its package
@@ -69,18 +69,18 @@ export interface Sessions {
     /** Name of the tenant whose limits apply: 1 to 64 letters, digits, `_`, `-` or `.`. Ignored with `parentID`. */
     tenant?: string
   }): Promise<SessionHandle>
-  /** Returns the handle of a session, or undefined if the session does not exist. */
+  /** Returns a session's handle, or undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** Returns the parts that models are streaming into sessions of this engine, with the text announced so far. */
+  /** Returns the parts that models are streaming into this engine's sessions, with the text announced so far. */
   streaming(): Part[]
   /**
-   * Returns the most recently used session of this worktree, or undefined if the worktree has no session. Ignores
-   * replays and sessions of subagents.
+   * Returns the most recently used session in this worktree, or undefined if the worktree has no session. Ignores
+   * replays and subagent sessions.
    */
   latest(): Promise<SessionHandle | undefined>
   /**
-   * Lists the sessions of this worktree, most recently used first. `everywhere` lists the sessions of all worktrees.
-   * Sessions of subagents are listed only if `parentID` names their parent session. `search` lists only the sessions
+   * Lists the sessions in this worktree, most recently used first. `everywhere` lists the sessions in all worktrees.
+   * Subagent sessions are listed only if `parentID` is the id of their parent session. `search` lists only the sessions
    * that contain all its words, with a `match`: see `Store.search`. A blank `search` has no effect. Lists at most
    * `limit` (default: 100) sessions.
    */
@@ -91,12 +91,12 @@ export interface Sessions {
     search?: string
   }): Promise<ListedSession[]>
   /**
-   * Returns the status of a session, or undefined if the session does not exist. `running` includes a run in another
-   * process and, with the option `dispatch`, work that waits for a worker. `waiting` means that the session, or a
-   * subagent below it, waits for a reply in any process.
+   * Returns a session's status, or undefined if the session does not exist. `running` includes a run in another process
+   * and, with the option `dispatch`, work that waits for a worker. `waiting` means that the session, or a subagent
+   * below it, waits for a reply in any process.
    */
   status(id: string): Promise<SessionStatus | undefined>
-  /** The engine as a holder of leases. */
+  /** The engine as a lease holder. */
   readonly holder: LeaseHolder
   /**
    * Does the work of a worker on a session: continues a run whose process ended, then delivers the pending inputs.
@@ -114,7 +114,7 @@ export interface Sessions {
    */
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /**
-   * Deletes old sessions of this worktree, or of all worktrees with `everywhere`. With `dryRun`, deletes nothing.
+   * Deletes old sessions in this worktree, or in all worktrees with `everywhere`. With `dryRun`, deletes nothing.
    * Returns the sessions that were deleted or, with `dryRun`, would be deleted, and the sessions that are kept because
    * they are in use. Throws `UsageError` if no criterion is given.
    */
@@ -136,26 +136,27 @@ export interface Sessions {
    */
   diff(id: string): Promise<FileDiff[] | undefined>
   /**
-   * Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError` if the archive is
+   * Stores an archive as a session in this worktree. `copy` assigns new ids. Throws `ArchiveError` if the archive is
    * invalid or contains a session that already exists.
    */
   import(archive: unknown, options?: { copy?: boolean; tenant?: string }): Promise<SessionHandle>
   /**
-   * Creates a session with a copy of another session's history. `at` ends the copy after the turn with that message.
-   * Returns undefined if the session does not exist. Throws `ArchiveError` if the message is unknown.
+   * Creates a session with a copy of another session's history. `at` is the id of a message: the copy ends after the
+   * turn with this message. Returns undefined if the session does not exist. Throws `ArchiveError` if the message is
+   * unknown.
    */
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
 
-/** The tools that an engine has. */
+/** An engine's tools. */
 export interface ToolRegistry {
   /** Returns the ids of all tools in the order in which they are offered. */
   ids(): string[]
   /** Returns a tool as it was defined, before it is prepared for an agent. */
   get(id: string): Info | undefined
   /**
-   * Returns the tools that are offered to an agent with models of a provider. Default: the default agent, with the
-   * model of the options.
+   * Returns the tools that are offered to an agent with models from a provider. Default: the default agent, with the
+   * model in the options.
    */
   tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
 }
@@ -172,7 +173,7 @@ export interface ProjectStatus {
 
 /** A tool-calling engine. */
 export interface Tackle {
-  /** Identifies the engine among all engines on the store. */
+  /** Id of the engine, unique among all engines on the store. */
   readonly id: string
   readonly registry: ToolRegistry
   readonly directory: string
@@ -192,26 +193,26 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   /**
-   * Calls the listener for every event of this engine. With `otherProcesses`, also calls the listener for the
-   * permission requests and questions of other processes on the same store, including those that are already waiting,
-   * and for the answers to them.
+   * Calls the listener for every event in this engine. With `otherProcesses`, also calls the listener for permission
+   * requests and questions from other processes on the same store, including those that are already waiting, and for
+   * the answers to them.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
-   * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
-   * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
+   * Answers a permission request from this engine, or from another process on the same store. Only the first reply from
+   * any process counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
    * The result says whether the reply was applied. Throws `UsageError` if the reply is invalid or allows more than the
    * request offers.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   /**
-   * Returns the permission requests and questions that wait for the user, oldest first, including the requests of other
-   * processes on the same store. With `sessionID`, returns only the requests of this session and its subagents.
+   * Returns the permission requests and questions that wait for the user, oldest first, including requests from other
+   * processes on the same store. With `sessionID`, returns only requests from this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   /**
-   * Returns the waiting permission requests of this engine, oldest first. With `sessionID`, returns only the requests
-   * of this session.
+   * Returns the waiting permission requests from this engine, oldest first. With `sessionID`, returns only requests
+   * from this session.
    */
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
@@ -223,7 +224,7 @@ export interface Tackle {
   readonly findFiles: FindFiles
   /**
    * Sends text to a session, like `SessionHandle.send`. Text that starts with `/` may call a command, a skill or a
-   * prompt of an MCP server. Resolves with undefined if the session does not exist. Also throws the errors of
+   * prompt from an MCP server. Resolves with undefined if the session does not exist. Also throws the errors of
    * `readCommand`.
    */
   send(sessionID: string, text: string, options?: Omit<SendOptions, "command">): Promise<Receipt | undefined>
@@ -232,11 +233,11 @@ export interface Tackle {
    * oldest first.
    */
   grants(): Promise<Grant[]>
-  /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes no grants. */
+  /** Revokes grants in this worktree. If an id is unknown, throws `UsageError` and revokes no grants. */
   revoke(ids: readonly string[]): Promise<void>
   /**
-   * Pending questions of this engine's `question` tools. `reply` and `reject` also answer questions of other processes
-   * on the same store.
+   * Pending questions from this engine's `question` tools. `reply` and `reject` also answer questions from other
+   * processes on the same store.
    */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
@@ -251,13 +252,13 @@ export interface Tackle {
   signIns(): AuthHook[]
   /** Stored keys and sign-ins for providers. They are in `auth.json` in the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
-  /** Returns the commands and skills, sorted by name. For the prompts of MCP servers, use `mcpPrompts`. */
+  /** Returns the commands and skills, sorted by name. For prompts from MCP servers, use `mcpPrompts`. */
   commands(): Command[]
   /**
-   * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
+   * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt from an MCP server
    * (`/server:prompt`, filled in with the words after it). If the text calls none of these, returns a similar name, if
-   * any. Pass the call to `SessionHandle.prompt`. Starts only the server that the text names. Throws `UsageError` if an
-   * argument is missing, and the errors of `mcpPrompt`.
+   * any. Pass the call to `SessionHandle.prompt`. Starts only the server that the text specifies. Throws `UsageError`
+   * if an argument is missing, and the errors of `mcpPrompt`.
    */
   readCommand(
     text: string,
@@ -273,14 +274,14 @@ export interface Tackle {
    * servers have started.
    */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
-  /** Lists the prompts of all MCP servers, or of the named one. Starts these servers if they are not running. */
+  /** Lists the prompts from all MCP servers, or from `server`. Starts these servers if they are not running. */
   mcpPrompts(signal?: AbortSignal, server?: string): Promise<McpPrompt[]>
   /**
    * Fills in a prompt. Throws `UsageError` if no MCP servers are enabled, `McpServerError` if the server does not exist
    * or is unavailable, and `McpCallError` if the prompt is unknown or an argument is missing.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
-  /** Lists the resources of MCP servers. Starts servers that are not running. */
+  /** Lists the resources from MCP servers. Starts servers that are not running. */
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
   /** Reads a resource without a permission request. Throws the same errors as `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>

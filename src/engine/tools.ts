@@ -28,7 +28,7 @@ import type { AgentAccess } from "./policies.ts"
 /** Sources of tools other than the options, and the services that tools use. */
 export interface ToolSources {
   directory: string
-  /** Environment variables of the programs that tools start. */
+  /** Environment variables for the programs that tools start. */
   variables: Readonly<Record<string, string | undefined>>
   /** Directory for private copies of trusted programs. */
   programs: string
@@ -87,7 +87,7 @@ function builtinOptions({ shell }: TackleOptions, sources: ToolSources): Builtin
   }
 }
 
-/** Opens the files of custom tools. Errors that escape the code of a tool go to `onProblem`. */
+/** Opens the files of custom tools. Errors that escape from a tool's code go to `onProblem`. */
 function openCustomTools(
   given: TackleOptions["toolFiles"] = [],
   programs: ProgramHost,
@@ -158,7 +158,7 @@ function ownModule(name: string): string | undefined {
   )
 }
 
-/** Reasons why tools are unavailable regardless of the rules, by tool id. */
+/** Reasons why tools are unavailable regardless of the rules, keyed by tool id. */
 export type UnavailableTools = Record<string, string>
 
 /** Facts that determine which tools are available. */
@@ -166,7 +166,7 @@ export interface Availability {
   agents: Pick<Agents, "all">
   access: Pick<AgentAccess, "skills">
   lineage: Pick<Lineage, "above">
-  /** Maximum depth of subagents. */
+  /** Maximum subagent depth. */
   depth: number
   /** Whether plan mode is on. */
   plans: boolean
@@ -181,7 +181,7 @@ export function createUnavailableTools({ agents, access, lineage, depth, plans, 
   return (agent: Agent, session?: Session): UnavailableTools => {
     const reasons: UnavailableTools = {}
     if (session && lineage.above(session).length >= depth)
-      reasons.task = `subagents are limited to depth ${depth} (subagent.depth)`
+      reasons.task = `subagents are limited to depth ${depth} by subagent.depth in the config`
     if (access.skills(agent.name).length === 0) reasons.skill = "this agent has no skills"
     const silent = answered() ? undefined : noUser
     if (silent !== undefined) reasons.question = silent
@@ -203,12 +203,12 @@ export const noUser = "no user is present to answer"
 export const onlyInSessions: UnavailableTools = Object.fromEntries(
   ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
     id,
-    "it works only in a session (tackle run)",
+    "it works only in a session, such as one that `tackle run` starts",
   ]),
 )
 
 /** The reasons that a list of all tools shows for tools that are offered only under certain conditions. */
 export const onlyForManyTools: UnavailableTools = {
   tool_search:
-    "it is offered only if the definitions of third-party tools exceed the limit (tool_search.maxBytes)",
+    "it is offered only if the definitions of third-party tools exceed the limit that tool_search.maxBytes sets",
 }

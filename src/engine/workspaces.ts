@@ -26,8 +26,8 @@ export interface WorkspaceOpenerOptions {
 }
 
 /**
- * Opens the workspace of a session on this machine. Rebuilds the workspace if the session worked on another machine, or
- * if its directory no longer exists.
+ * Opens a session's workspace on this machine. Rebuilds the workspace if the session worked on another machine, or if
+ * its directory no longer exists.
  */
 export type WorkspaceOpener = (session: Session, signal?: AbortSignal) => Promise<OpenedWorkspace>
 
@@ -53,7 +53,7 @@ export async function createWorkspaceOpener({
     environment,
   })
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
-  // Loaded on demand, because most programs never open a workspace of another machine.
+  // Loaded on demand, because most programs never open a workspace from another machine.
   const { openWorkspace } = await import("../session/workspace.ts")
   const holder = { id: newId("eng"), host, ...identifyProcess() }
   return (session, signal) =>
