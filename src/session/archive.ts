@@ -42,7 +42,7 @@ export class SessionExistsError extends ArchiveError {
   readonly id: string
   constructor(id: string) {
     super(
-      `Session ${id} already exists. Import a copy (--copy), or delete the existing session first.`,
+      `Session ${id} already exists. Use --copy to import a copy, or delete the existing session first.`,
       "session.exists",
     )
     this.id = id
@@ -141,10 +141,10 @@ function checkParts(parts: readonly Part[], message: Message, root: readonly Pro
   }
 }
 
-/** Matches an id or a keyword of a schema. */
+/** Matches an id, a name, or a keyword from the schema, such as `completed`. */
 const word = /^[\w-]{1,80}$/
 
-/** Patterns by key. A value that matches the pattern of its key is structure, not content. */
+/** Patterns keyed by property name. A value that matches its pattern is structure, not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID", "forkedFrom"].map(
     (key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const,
@@ -161,7 +161,7 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
 /** Keys whose values come from a model, a tool or a provider, including the field names and numbers in these values. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
-/** Keys of values that name local files, machines and tenants. These values are removed. */
+/** Keys whose values identify local files, machines or tenants. These values are removed. */
 const left: ReadonlySet<string> = new Set(["seen", "workspace", "tenant"])
 
 /**

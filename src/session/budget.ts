@@ -5,7 +5,7 @@ import type { Tokens } from "../schema/part.ts"
 import { UsageError } from "../util/errors.ts"
 import { counted } from "../util/words.ts"
 
-/** Limits of one prompt. `maxTokens` and `maxCost` include its subagents. */
+/** Limits for one prompt. `maxTokens` and `maxCost` include its subagents. */
 export interface Budget {
   /** Maximum number of model steps, excluding steps of subagents. At least 1. */
   maxSteps: number
@@ -27,7 +27,7 @@ export interface SharedBudget {
 }
 
 /**
- * Returns the error of the limit that makes step number `step` the last step, or undefined if no limit is reached.
+ * Returns the error for the limit that makes step number `step` the last step, or undefined if no limit is reached.
  * `used` is the usage of the whole prompt so far.
  */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
@@ -35,17 +35,17 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
   if (step >= maxSteps) return stepsMessage(maxSteps)
   if (maxTokens !== undefined && countTokens(used) >= maxTokens)
     return stopped(
-      `it reached its limit of ${counted(maxTokens, "token")} (--max-tokens, or subagent.tokens in the config)`,
+      `it reached its limit of ${counted(maxTokens, "token")} (set by --max-tokens, or by subagent.tokens in the config)`,
     )
   if (maxCost !== undefined && used.cost >= maxCost)
-    return stopped(`it reached its limit of $${maxCost} (--max-cost)`)
+    return stopped(`it reached its limit of $${maxCost} (set by --max-cost)`)
   return undefined
 }
 
-/** Returns the error of a run that reached its step limit. */
+/** Returns the error for a run that reached its step limit. */
 export function stepsMessage(steps: number): MessageError {
   return stopped(
-    `it reached its limit of ${counted(steps, "step")} (--max-steps, the agent's "steps", or subagent.steps in the config)`,
+    `it reached its limit of ${counted(steps, "step")} (set by --max-steps, by the agent's "steps", or by subagent.steps in the config)`,
   )
 }
 
@@ -57,11 +57,11 @@ function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxT
   }
 }
 
-/** Throws `UsageError` if the budget has a cost limit but the prices of the model are unknown. */
+/** Throws `UsageError` if the budget has a cost limit but the model's prices are unknown. */
 export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, ref }: ModelInfo): void {
   if (maxCost === undefined || cost !== undefined) return
   throw new UsageError(
-    `The prices of ${modelName(ref)} are unknown, so a cost limit cannot be enforced. Set provider.${ref.providerID}.models.${ref.modelID}.cost (input, output: dollars per million tokens), or limit the number of tokens instead.`,
+    `The prices of ${modelName(ref)} are unknown, so a cost limit cannot be enforced. In the config, set the prices in dollars per million tokens as provider.${ref.providerID}.models.${ref.modelID}.cost.input and .output, or limit the number of tokens instead.`,
   )
 }
 
@@ -124,23 +124,23 @@ export function sumUsage(steps: readonly Spent[]): Usage {
 export interface Spending {
   /** Returns the usage of summaries and of requests by MCP servers. */
   besides(): Spent[]
-  /** Returns the usage of summaries, of requests by MCP servers, and of subagents that have ended. */
+  /** Returns the usage of summaries, of requests by MCP servers, and of subagents that have finished. */
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns the error if this run or a parent run has reached its limit of tokens or cost, or undefined otherwise. */
+  /** Returns the error if this run or a parent run has reached its token or cost limit, or undefined otherwise. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void
   /** Adds the final usage of a subagent. */
   childEnded(end: EventOf<"run.completed">): void
-  /** The `run.completed` events of the subagents that have ended. */
+  /** The `run.completed` events of the subagents that have finished. */
   readonly children: readonly EventOf<"run.completed">[]
   /** Adds the usage of a model request that is not part of a step. */
   sampled(spent: Spent): void
 }
 
-/** Creates the usage tracker of a run. `steps` and `summaries` return the usage of the steps and summaries so far. */
+/** Creates the usage tracker for a run. `steps` and `summaries` return the usage of the steps and summaries so far. */
 export function createSpending({
   budget,
   shared,

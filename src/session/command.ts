@@ -24,8 +24,8 @@ export interface CommandConfig {
   /** Model for this prompt only, as `provider/model`. */
   model?: string | undefined
   /**
-   * Whether a subagent runs the command: `agent`, or `general` if `agent` is not set. Default: true if the mode of the
-   * agent is `subagent`.
+   * Whether a subagent runs the command. The subagent is `agent`, or `general` if `agent` is not set. Default: true if
+   * the agent's mode is `subagent`.
    */
   subtask?: boolean | undefined
   /** Text that shows the user which arguments the command expects. */
@@ -37,7 +37,7 @@ export interface Command extends CommandConfig {
   name: string
   /**
    * Where the command comes from. Undefined for a command that a config, a file or a plugin defines. `skill`: the
-   * command loads the skill with this name, if the permission rules of the session allow it. `mcp`: an MCP server wrote
+   * command loads the skill with this name, if the session's permission rules allow it. `mcp`: an MCP server wrote
    * `template`, which is used verbatim. Commands with an origin have no placeholders.
    */
   origin?: "skill" | "mcp"
@@ -83,11 +83,11 @@ export function findCommand(
   return near === undefined ? {} : { near }
 }
 
-/** Throws `UsageError` if the command names an unknown agent. */
+/** Throws `UsageError` if the command specifies an unknown agent. */
 export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<string, unknown>): void {
   if (agent === undefined || agents.has(agent)) return
   throw new UsageError(
-    `The command /${name} names the unknown agent "${agent}". Available: ${[...agents.keys()].join(", ")}.`,
+    `The command /${name} specifies the unknown agent "${agent}". Available agents: ${[...agents.keys()].join(", ")}.`,
   )
 }
 
@@ -148,12 +148,12 @@ export function splitWords(text: string): string[] {
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The text that is searched for `@` mentions. Contains neither outputs of calls nor quoted texts. */
+  /** The text that is searched for `@` mentions. Contains neither call outputs nor quoted text. */
   mentions: string
   refused: Refusal[]
 }
 
-/** The agent and model that a command names for its prompt. */
+/** The agent and model that a command specifies for its prompt. */
 export interface PromptOwner {
   agent?: string
   /** `provider/model`. */
@@ -163,8 +163,8 @@ export interface PromptOwner {
 }
 
 /**
- * Returns the agent and model for a command. A model given with the prompt takes precedence over the model of the
- * command. Throws `UsageError` if the agent is unknown.
+ * Returns the agent and model for a command. A model given with the prompt takes precedence over the command's model.
+ * Throws `UsageError` if the agent is unknown.
  */
 export function promptOwner(
   { command, model: chosen }: { command?: CommandCall; model?: string },
@@ -214,7 +214,7 @@ export function givenBack(session: Session): Session {
 export interface CommandOptions {
   /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>
-  /** Subagent that runs the whole command. The prompt then contains the answer of the subagent. */
+  /** Subagent that runs the whole command. The prompt then contains the subagent's answer. */
   subagent?: string
 }
 
@@ -249,13 +249,13 @@ export async function expandCommand(
   }
 }
 
-/** A call that a piece of a template requires. */
+/** A call that a template piece requires. */
 export interface WantedCall {
   tool: string
   input: Record<string, unknown>
 }
 
-/** Returns a list with the call that a piece of a template requires. The list is empty if no call is required. */
+/** Returns the call that a template piece requires, as a list that is empty if no call is required. */
 export function pieceCall(piece: TemplatePiece, commandName: string): WantedCall[] {
   switch (piece.kind) {
     case "shell": {
@@ -270,7 +270,7 @@ export function pieceCall(piece: TemplatePiece, commandName: string): WantedCall
   }
 }
 
-/** Runs the calls of a command. Each call is stored as a part of the user's message. */
+/** Runs a command's calls. Each call is stored as a part of the user's message. */
 async function storedCalls(
   wanted: readonly WantedCall[],
   step: Omit<Step, "report">,

@@ -34,15 +34,15 @@ const tailShare = 0.25
  */
 const enough = 0.6
 /**
- * Maximum size of the history with a summary, as a share of its original size. A summary that exceeds this size is
- * rejected.
+ * Maximum size of the history after summarizing, as a share of its original size. A summary is rejected if the
+ * shortened history, including the summary, is larger.
  */
 const mustShrinkTo = 0.9
 /** Size in characters below which a single turn is not summarized, because the summary would be about as long. */
 const shortTurn = 1_000
 /**
- * Number of attempts to summarize. The second attempt also summarizes the newest messages, and limits the record to
- * half the length.
+ * Number of attempts to summarize. The second attempt also summarizes the newest messages, and limits the text to
+ * summarize to half the length.
  */
 const attempts = 2
 /**
@@ -123,7 +123,7 @@ function tailOf(messages: readonly MessageWithParts[], room: number): MessageWit
 }
 
 /**
- * Returns the maximum length, in characters, of the record to summarize. If the context limit of the model is unknown,
+ * Returns the maximum length, in characters, of the record to summarize. If the model's context limit is unknown,
  * returns half of the current size of the history.
  */
 function roomFor({ info }: Model, size: number): number {
@@ -187,7 +187,7 @@ Keep paths, names, commands, numbers and error texts verbatim. Invent nothing. C
  */
 const resultCharacters = 2_000
 
-/** Maximum number of characters of the user's last request in the summary. */
+/** Maximum number of characters of the user's latest request in the summary. */
 const requestCharacters = 8_000
 
 /**
@@ -293,7 +293,7 @@ async function summaryMessage(
   return { message, parts: [compaction, text] }
 }
 
-/** Returns the summary and the details that must not be lost: the last request, open to-dos and running jobs. */
+/** Returns the summary and the details that must not be lost: the latest request, open to-dos and running jobs. */
 async function contextSections(
   { engine, session }: Conversation,
   summary: string,
@@ -306,7 +306,7 @@ async function contextSections(
     const texts = request.parts.flatMap((part) =>
       part.type === "text" && !part.synthetic ? [part.text] : [],
     )
-    sections.push(`The user's last request, verbatim:\n${shorten(texts.join("\n"), requestCharacters)}`)
+    sections.push(`The user's latest request, verbatim:\n${shorten(texts.join("\n"), requestCharacters)}`)
   }
   const todos = await engine.store.todos(session.id)
   const open = todos.filter(({ status }) => status !== "completed" && status !== "cancelled")

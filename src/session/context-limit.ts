@@ -8,7 +8,7 @@ import { compactionOf } from "./history.ts"
 
 /** Keeps the history within the model's context during one run. */
 export interface ContextLimit {
-  /** Compacts the history if the last step reached the limit. Must be called before each step. */
+  /** Compacts the history if the previous step reached the limit. Must be called before each step. */
   beforeStep(): Promise<void>
   /** Compacts a history that the model rejected as too long. Returns true if the step can be retried. */
   afterOverflow(): Promise<boolean>
@@ -19,7 +19,7 @@ export interface ContextLimit {
 /** Maximum number of consecutive rejected steps that trigger a compaction. */
 const maxInRow = 2
 
-/** Creates the context limit of a run. `compact` is not called again after it fails once. */
+/** Creates the context limit for a run. `compact` is not called again after it fails once. */
 export function createContextLimit({
   history,
   info,
@@ -73,8 +73,8 @@ export function createContextLimit({
 }
 
 /**
- * Number of tokens reserved for the answer if the output limit of the model is unknown. In any case, at most half of
- * the context is reserved.
+ * Number of tokens reserved for the answer if the model's output limit is unknown. In any case, at most half of the
+ * context is reserved.
  */
 const defaultAnswer = 20_000
 
@@ -82,7 +82,7 @@ const defaultAnswer = 20_000
 const warningShare = 0.8
 
 /**
- * `used` is the number of tokens in the history at the last step. `room` is the maximum that leaves space for an
+ * `used` is the number of tokens in the history at the latest step. `room` is the maximum that leaves space for an
  * answer.
  */
 interface Fill {
@@ -91,8 +91,7 @@ interface Fill {
 }
 
 /**
- * Returns how full the context is. Returns undefined if the limit is unknown or no step has run since the last
- * compaction.
+ * Returns how full the context is, or undefined if the limit is unknown or no step has run since the last compaction.
  */
 function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit

@@ -14,8 +14,8 @@ import { createRecorder, type Recorder } from "./recorder.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
 /**
- * A session that an engine has loaded. Caches the history of the session. The engine writes to the session only through
- * this object.
+ * A session that an engine has loaded. Caches the session's history. The engine writes to the session only through this
+ * object.
  */
 export interface Conversation {
   readonly engine: SessionEngine
@@ -26,9 +26,9 @@ export interface Conversation {
    */
   lease?: Lease
   readonly recorder: Recorder
-  /** The inputs of the session that wait for delivery. */
+  /** The session's inputs that wait for delivery. */
   readonly inputs: InputQueue
-  /** Files that the calls of the session have read and written. */
+  /** Files that the session's calls have read and written. */
   readonly files: ListableFileTracker
   readonly readPage: PageReader
   /** Finds instructions that apply to a file. Undefined if the engine does not search for such instructions. */

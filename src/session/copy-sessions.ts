@@ -25,7 +25,7 @@ const batchSize = 200
 /**
  * Copies all sessions with their inputs and grants, and the grants of their projects, to another store. Compares each
  * session after copying, and yields the outcome. Can be repeated: skips sessions that are already equal, and completes
- * sessions that an interrupted copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data
+ * sessions that an interrupted copy left incomplete. Sequence numbers start again at 1. Does not copy files in the data
  * directory.
  */
 export async function* copySessions(
@@ -84,7 +84,7 @@ async function copyGrants(
   await to.commit(grants.map((grant) => ({ kind: "grant", grant })))
 }
 
-/** Stored objects by kind and id. The order of the map is a valid order for writing the objects. */
+/** Stored objects keyed by kind and id. The order of the map is a valid order for writing the objects. */
 type Objects = ReadonlyMap<string, SequencedChange["change"]>
 
 const order = ["session", "message", "part", "todos", "input", "part.remove"]
@@ -115,7 +115,7 @@ function keyOf(change: SequencedChange["change"]): string {
   }
 }
 
-/** Returns the changes that make a session of the target equal to the source. */
+/** Returns the changes that make a session in the target equal to the source. */
 async function missing(source: Objects, to: Store, sessionID: string): Promise<Change[]> {
   const target = objectsOf(await to.changes(sessionID, 0))
   const changes: Change[] = [...source]

@@ -11,7 +11,7 @@ import { isRecord } from "../util/json.ts"
  */
 export const defaultToolBytes = 64 * 1024
 
-/** The tools of an agent, some of which may be offered only after the model searches for them. */
+/** An agent's tools, some of which may be offered only after the model searches for them. */
 export interface DeferredTools {
   /** Tools that are not offered at first, by id. Empty if all tools are offered. */
   deferred: ReadonlyMap<string, OfferedTool>

@@ -7,7 +7,7 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { addUsage, type Spent, sumUsage } from "./budget.ts"
 import type { LoopResult } from "./loop.ts"
 
-/** The last event of a run, before the bus adds its time. */
+/** A run's last event, before the bus adds its time. */
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**

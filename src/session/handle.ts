@@ -17,7 +17,7 @@ import type { EventStreamOptions, SessionEvent } from "./session-events.ts"
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(
-      `Session ${id} is busy with a prompt or another operation. Wait until the operation has ended, or interrupt the session first.`,
+      `Session ${id} is busy with a prompt or another operation. Wait until the operation has finished, or interrupt the session first.`,
       {
         code: "session.busy",
         recoverable: false,
@@ -42,9 +42,9 @@ export class EngineClosedError extends TackleError {
 /** Options for a prompt, such as attachments and limits. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
-  /** Interrupts the run when the signal aborts. All parts are completed before the run ends. */
+  /** Signal that interrupts the run when aborted. All parts are completed before the run ends. */
   signal?: AbortSignal
-  /** Overrides the step limit of the agent. At least 1. */
+  /** Maximum number of steps. Overrides the agent's step limit. At least 1. */
   maxSteps?: number
   /**
    * Maximum number of tokens, including subagents and excluding cache reads. If a run is not complete when it reaches
@@ -53,7 +53,7 @@ export interface PromptOptions {
   maxTokens?: number
   /**
    * Maximum cost in US dollars, at the prices in the config. A run that reaches the maximum ends in the same way as
-   * with `maxTokens`. The run fails before it starts if the prices of the model are unknown.
+   * with `maxTokens`. The run fails before it starts if the model's prices are unknown.
    */
   maxCost?: number
   /**
@@ -61,7 +61,7 @@ export interface PromptOptions {
    * if the model stops without a valid answer. The run fails before it starts if the schema cannot be used.
    */
   outputSchema?: Readonly<Record<string, unknown>>
-  /** Model for this and later prompts of the session, as `provider/model`. */
+  /** Model for this and later prompts in the session, as `provider/model`. */
   model?: string
   /** Values that the tools of this prompt and its subagents receive as `ctx.extra`. Not stored. */
   extra?: Readonly<Record<string, unknown>>
@@ -92,7 +92,7 @@ export interface CompactionResult {
   spent: Spent[]
 }
 
-/** A change of a session's properties. `model` is `provider/model`. */
+/** A change to a session's properties. `model` is `provider/model`. */
 export interface SessionChange {
   title?: string
   agent?: string
@@ -102,9 +102,9 @@ export interface SessionChange {
 /** Selects the turns to undo, and what happens to files that cannot be restored. */
 export interface UndoOptions extends UndoChoice {
   /**
-   * Id of a message of the user. Undoes the turn of this message and all later turns as one operation, which restores
-   * all files or none. Cannot be combined with `others` or `skip`. Default: only the last turn that changed files and
-   * is not undone.
+   * Id of a user message. Undoes the turn of this message and all later turns as one operation, which restores all
+   * files or none. Cannot be combined with `others` or `skip`. Default: only the latest turn that changed files and is
+   * not undone.
    */
   through?: string
 }
@@ -112,19 +112,19 @@ export interface UndoOptions extends UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoResult {
   /**
-   * Id of the message that started the turn. If several turns were undone, the message of the earliest turn. `prompt`
-   * is the text of the message.
+   * Id of the message that started the turn, or the earliest turn if several were undone. `prompt` is the text of this
+   * message.
    */
   messageID: string
   prompt: string
   files: RestoredFile[]
   /** Files that were not changed, as requested by the options. */
   refused: RefusedFile[]
-  /** Messages for the user about changes of the turn that could not be tracked, and modes that could not be set. */
+  /** Messages for the user about changes in the turn that could not be tracked, and modes that could not be set. */
   unseen: string[]
 }
 
-/** The pending inputs of a session. All operations are atomic across processes. */
+/** A session's pending inputs. All operations are atomic across processes. */
 export interface SessionInputs {
   /** Returns the pending inputs, sorted by position. */
   list(): Promise<Input[]>
@@ -143,7 +143,7 @@ export interface SessionInputs {
 }
 
 /**
- * Activity of a session. `waiting` means that the session or a subagent below it waits for the reply to a permission
+ * Activity of a session. `waiting` means that the session or a subagent below it waits for a reply to a permission
  * request or a question.
  */
 export type SessionStatus = "idle" | "running" | "waiting"
@@ -153,8 +153,8 @@ export interface SessionHandle {
   readonly id: string
   info(): Session
   /**
-   * Changes the title, or the agent and model of later prompts. The title can also change during a run of this engine.
-   * Throws `UsageError` if the agent or model is unknown, {@link SessionBusyError} if the session is busy, and
+   * Changes the title, or the agent and model of later prompts. The title can also change while this engine runs the
+   * session. Throws `UsageError` if the agent or model is unknown, {@link SessionBusyError} if the session is busy, and
    * `SessionHeldError` if another engine is using the session.
    */
   update(change: SessionChange): Promise<Session>
@@ -168,14 +168,14 @@ export interface SessionHandle {
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session: first the changes after `after`, then the text so far of each part that is being
+   * Returns the session's events: first the changes after `after`, then the text so far of each part that is being
    * streamed, and then all events as they happen. See `streamSessionEvents`.
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**
    * Waits until no run is active and no input can be delivered, in this and other processes. After a run in another
    * process, waits at most one second for the next delivery. Resolves with the `run.completed` event of this engine's
-   * last run, if any. Rejects if the signal aborts.
+   * latest run, if any. Rejects if the signal aborts.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
@@ -187,8 +187,8 @@ export interface SessionHandle {
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Starts a prompt. The run does not wait for a reader of its events. `@path` in the text attaches a file or directory
-   * of the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is busy, and
-   * {@link EngineClosedError} if the engine is closed.
+   * of the worktree, subject to the session's rules. Throws {@link SessionBusyError} if the session is busy, and {@link
+   * EngineClosedError} if the engine is closed.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
@@ -198,10 +198,10 @@ export interface SessionHandle {
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>
-  /** Returns the to-do list of the session. */
+  /** Returns the session's to-do list. */
   todos(): Promise<Todo[]>
   /**
-   * Returns the number of the session's last change. To follow a session without a gap, read this number first, open
+   * Returns the number of the session's latest change. To follow a session without a gap, read this number first, open
    * `events({ after: number })`, and then read the data: the stream contains everything that happens after the read.
    */
   sequence(): Promise<number>
@@ -214,7 +214,7 @@ export interface SessionHandle {
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Restores the files of the last turn that changed files and is not undone. Until the next prompt, `redo` restores
+   * Restores the files of the latest turn that changed files and is not undone. Until the next prompt, `redo` restores
    * the changes of the turn. If a file cannot be restored, for example because it has changed since the turn, and the
    * options do not exclude it, throws `UndoRefusedError` and changes no file. Throws `UsageError` if there is nothing
    * to undo, {@link SessionBusyError} if the session is busy, and `SessionHeldError` if another engine is using the
@@ -222,7 +222,7 @@ export interface SessionHandle {
    */
   undo(options?: UndoOptions): Promise<UndoResult>
   /**
-   * Restores the changes of the turn that was undone last. After an undo of several turns, each call restores one turn,
+   * Restores the changes of the most recently undone turn. After an undo of several turns, each call restores one turn,
    * oldest first. Throws the same errors as `undo`.
    */
   redo(options?: UndoChoice): Promise<UndoResult>
@@ -232,10 +232,10 @@ export interface SessionHandle {
 export interface WorkOptions {
   /** True if the process that ran the session may have ended before the run was complete. */
   continues: boolean
-  /** Stops the work when the signal aborts. */
+  /** Signal that stops the work when aborted. */
   signal: AbortSignal
   /**
-   * Runs in the transaction that ends the last run, to end the job of the worker with it. Not called if the run could
+   * Runs in the transaction that ends the last run, so that the worker's job ends with it. Not called if the run could
    * not start, could not be stored, or must be continued by another worker. See `CommitOptions.also`.
    */
   onRelease?: CommitOptions["also"]

@@ -91,7 +91,7 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   return { summary, start }
 }
 
-/** Returns the compaction part of a message. Returns undefined if the message is not a summary. */
+/** Returns a message's compaction part, or undefined if the message is not a summary. */
 export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
   // Checks the role first, because this function scans the whole history at each step and most messages are the
   // model's.

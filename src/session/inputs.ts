@@ -33,7 +33,7 @@ export type Receipt = Pick<Input, "id" | "seq" | "state">
 
 /** A change to a pending input. */
 export interface InputEdit {
-  /** Replaces the text. If the old text called a command, the new text does not, unless `command` is set too. */
+  /** New text. It does not call a command unless `command` is also set. */
   text?: string
   /** The parsed command, if the new text calls one. Used only with `text`. */
   command?: CommandCall
@@ -41,7 +41,10 @@ export interface InputEdit {
   delivery?: Delivery
   /** New position among the pending inputs, from 0. A position after the end moves the input to the end. */
   position?: number
-  /** If true, the input is not delivered until `held` is set to false. Other edits do not change this property. */
+  /**
+   * Whether the input is held: it is not delivered until `held` is set to false. Other edits do not change this
+   * property.
+   */
   held?: boolean
 }
 
@@ -120,7 +123,7 @@ export interface InputQueue {
   release(problem?: string): Promise<void>
 }
 
-/** Creates the input queue of a session. */
+/** Creates the input queue for a session. */
 export function createInputQueue({
   store,
   bus,
@@ -140,7 +143,7 @@ export function createInputQueue({
    */
   dispatch?: Dispatch
 }): InputQueue {
-  /** Ids of the inputs of the last claim. A claimed input is still pending until it is promoted. */
+  /** Ids of the inputs in the latest claim. A claimed input is still pending until it is promoted. */
   const claimed = new Set<string>()
 
   async function update(
@@ -280,7 +283,7 @@ export function createInputQueue({
 }
 
 /**
- * Selects the inputs to deliver together. Omits held and paused inputs. A step of a run receives the steering inputs. A
+ * Selects the inputs to deliver together. Omits held and paused inputs. A step in a run receives the steering inputs. A
  * run starts with the urgent and steering inputs, or else with one queued input. An input with a command is delivered
  * alone, at the start of a run, because a command may choose the agent and the model. Inputs after it wait.
  */
@@ -299,7 +302,7 @@ function untilCommand(inputs: Input[]): Input[] {
   return end < 0 ? inputs : inputs.slice(0, end)
 }
 
-/** Returns a list with the input without its pause. The list is empty if the input is not paused. */
+/** Returns the input without its pause, as a list that is empty if the input was not paused. */
 function unpaused({ paused, ...input }: Input): Input[] {
   return paused ? [input] : []
 }

@@ -94,9 +94,9 @@ const checkMs = 1_000
 const seenCheckMs = 10_000
 
 /**
- * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and at least once per
- * second. With `seesWrites`, checks again when another engine has written to the session, and otherwise only every ten
- * seconds. Rejects if the signal aborts.
+ * Waits until `isTrue` resolves with true. Checks again when the session's lease ends, and at least once per second.
+ * With `seesWrites`, checks again when another engine has written to the session, and otherwise only every ten seconds.
+ * Rejects if the signal aborts.
  */
 export async function waitForLease(
   { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },
@@ -141,7 +141,7 @@ export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<
 export interface LocalActivity {
   /** True while the engine runs the session or delivers its inputs. */
   isActive?: boolean
-  /** The sessions whose requests in this engine wait for the user. */
+  /** Ids of the sessions whose requests in this engine wait for the user. */
   asking: readonly string[]
 }
 

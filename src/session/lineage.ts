@@ -3,8 +3,8 @@ import type { Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 
 /**
- * Tracks the parents of sessions. Permission limits, grants and the depth limit apply to a session and all sessions of
- * its subagents.
+ * Tracks the parents of sessions. Permission limits, grants and the depth limit apply to a session and all of its
+ * subagents' sessions.
  */
 export interface Lineage {
   /** Reads the ancestors of a session that are not known yet. Throws {@link OrphanError} if one does not exist. */
@@ -21,7 +21,7 @@ export interface Lineage {
 type Family = Pick<Session, "id" | "parentID">
 
 /**
- * Thrown when the parent of a session no longer exists. The session cannot run, because its permissions depend on the
+ * Thrown when a session's parent no longer exists. The session cannot run, because its permissions depend on the
  * parent.
  */
 class OrphanError extends TackleError {
@@ -101,7 +101,7 @@ export async function familyOf(store: Pick<Store, "session" | "sessions">, id: s
   return [root, ...(await descendants(store, root)).map((session) => session.id)]
 }
 
-/** Returns the id of the parent. Returns undefined for a root session, or if the parent no longer exists. */
+/** Returns the parent's id, or undefined for a root session or if the parent no longer exists. */
 async function parentOf(store: Pick<Store, "session">, id: string): Promise<string | undefined> {
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id

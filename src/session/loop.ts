@@ -220,7 +220,7 @@ async function streamOnce(processor: StepProcessor, { active, user, isLast }: Re
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    // Errors that the user must fix and errors of the store are not failures of the step.
+    // Errors that the user must fix and store errors are not step failures.
     if (error instanceof UsageError || StoreError.isThrown(error)) throw error
     return { name: "unknown", message }
   }

@@ -126,7 +126,7 @@ function maskSession(session: Session, mask: SecretMask): Session {
 }
 
 /**
- * Masks only the error of a message. The names of its agent and model remain unchanged, because they are compared with
+ * Masks only a message's error. The message's agent and model names remain unchanged, because they are compared with
  * the original values.
  */
 function maskMessage(message: Message, mask: SecretMask): Message {

@@ -19,7 +19,8 @@ export type Mention =
   | { kind: "agent"; name: string }
 
 /**
- * Maximum number of mentions in a prompt. A user who pastes a log with many names does not want to attach every file.
+ * Maximum number of mentions in a prompt, because a user who pastes a log with many names does not want to attach every
+ * file.
  */
 const maxMentions = 20
 
@@ -131,7 +132,7 @@ function firstOf<T>(names: readonly string[], find: (name: string) => T | undefi
   return undefined
 }
 
-/** A word with `@` that looks like a path but does not refer to a file or directory of the worktree. */
+/** A word with `@` that looks like a path but does not refer to a file or directory in the worktree. */
 export interface MissingMention {
   name: string
   /** Whether the file or directory exists but is outside the worktree. In this case, it is not attached. */
@@ -147,9 +148,9 @@ const maxPaths = 5000
 const maxNear = 3
 
 /**
- * Finds words with `@` that look like paths but do not refer to a file or directory of the worktree. A word looks like
- * a path if it starts with `./`, `../` or `~/`, if its first directory exists, if it has a file extension of the
- * project (`.ts`), if it resembles a path of the project, or if it refers to a file or directory outside the worktree.
+ * Finds words with `@` that look like paths but do not refer to a file or directory in the worktree. A word looks like
+ * a path if it starts with `./`, `../` or `~/`, if its first directory exists, if it has a file extension that occurs
+ * in the project (`.ts`), if it resembles a project path, or if it refers to a file or directory outside the worktree.
  * This excludes most email addresses, decorators, package names (`@scope/name`) and user names.
  */
 export async function missingMentions(
@@ -220,9 +221,9 @@ export interface MentionedFiles {
 export type Attached = Exclude<Mention, { kind: "agent" }>
 
 /**
- * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.
- * Each read requires permission, like any tool call. A failed or refused read becomes a note. `agents` are the
- * subagents that this session may start.
+ * Reads the files, directories and resources that the user mentions with `@`, using the session's tools and rules. Each
+ * read requires permission, like any tool call. A failed or refused read becomes a note. `agents` are the subagents
+ * that this session may start.
  */
 export async function attachMentions(
   text: string,
@@ -270,7 +271,7 @@ export async function attachMentions(
 /** Value of `extra` for calls that read what the user mentions. */
 export const attachedByUser = { bypassCwdCheck: true } as const
 
-/** Returns the tool call that reads an attachment. The checks and limits of the tool apply. */
+/** Returns the tool call that reads an attachment. The tool's checks and limits apply. */
 export function callFor(attached: Attached): { tool: string; input: Record<string, unknown> } {
   if (attached.kind === "resource")
     return { tool: readResourceID, input: { server: attached.server, uri: attached.uri } }
@@ -280,7 +281,7 @@ export function callFor(attached: Attached): { tool: string; input: Record<strin
     : { tool: "read", input: { filePath: path } }
 }
 
-/** Converts the result of the call that reads an attachment to prompt files. Returns the error if the call failed. */
+/** Returns the prompt files from the result of the call that reads an attachment, or the error if the call failed. */
 export function attachedFiles(
   attached: Attached,
   state: ToolStateCompleted | ToolStateError,

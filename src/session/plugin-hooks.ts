@@ -52,7 +52,7 @@ export async function hookMessage(
 }
 
 /**
- * Returns the request settings of a step, as fields of `StepRequest`: the agent's temperature, unless a plugin changes
+ * Returns the request settings for a step, as fields of `StepRequest`: the agent's temperature, unless a plugin changes
  * it, and the settings that plugins add.
  */
 export async function hookParams(
@@ -89,7 +89,7 @@ export async function hookParams(
 }
 
 /**
- * Returns the system prompt and messages of a step after plugins have changed them. Stored messages do not change.
+ * Returns the system prompt and messages for a step after plugins have changed them. Stored messages do not change.
  * `changed` is true if a plugin may have changed the messages.
  */
 export async function hookPrompt(

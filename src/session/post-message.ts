@@ -100,7 +100,7 @@ export async function handOver(run: SessionRun, { agent, message }: Handover): P
   return postNote(run, message)
 }
 
-/** Returns a function that creates the ids of a new part of the message. */
+/** Returns a function that creates the ids for a new part of the message. */
 export function partOf({
   id: messageID,
   sessionID,
@@ -157,8 +157,8 @@ export interface Prompted {
 }
 
 /**
- * Extends the user's message with the output of the command and with the files that the prompt mentions. Returns the
- * refused calls.
+ * Extends the user's message with the command's output and the files that the prompt mentions. Returns the refused
+ * calls.
  */
 export async function addToPrompt(active: SessionAgent, prompted: Prompted): Promise<Refusal[]> {
   const expanded = await addCommand(active, prompted)

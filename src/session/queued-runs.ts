@@ -9,14 +9,14 @@ import { waitForLease } from "./lease.ts"
 
 /** A lock that one operation holds. */
 export interface HeldLock {
-  /** Aborts when the operation must stop. */
+  /** Signal that aborts when the operation must stop. */
   stopped: AbortSignal
   stop(): void
   release(): void
 }
 
 /**
- * Creates the lock of a session. The lock allows one operation at a time in this engine, and can stop that operation.
+ * Creates the lock for a session. The lock allows one operation at a time in this engine, and can stop that operation.
  */
 export function createPromptLock(sessionID: string) {
   let held: { stop(): void; released: Promise<void> } | undefined

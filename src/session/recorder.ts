@@ -28,7 +28,7 @@ export interface Recorder extends StreamingParts {
    * `Store.noteMs`. If they are committed without a write and the transaction fails, the next write fails.
    */
   note(written: Written): void
-  /** Commits what was noted and ends the lease of the run, in one transaction. `also`: see `CommitOptions`. */
+  /** Commits the noted objects and ends the run's lease, in one transaction. `also`: see `CommitOptions`. */
   release(also?: CommitOptions["also"]): Promise<void>
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
@@ -58,7 +58,7 @@ interface Entry {
 interface WaitingStep {
   entries: Entry[]
   durable: boolean
-  /** The lease at the time of the write. If this lease has ended, the store rejects the step. */
+  /** The lease at the time of the write. If this lease is no longer valid, the store rejects the step. */
   lease: Lease | undefined
   /** Set if the step ends the lease. */
   release?: Pick<CommitOptions, "also">
@@ -67,7 +67,7 @@ interface WaitingStep {
 }
 
 /**
- * Creates the recorder of one session. A recorder orders only its own calls, so a session must not have more than one
+ * Creates the recorder for one session. A recorder orders only its own calls, so a session must not have more than one
  * recorder.
  */
 export function createRecorder({
@@ -246,7 +246,7 @@ export function createRecorder({
   }
 }
 
-/** Removes the states of a part that a later change in the same transaction replaces. */
+/** Returns the changes without part states that a later change in the same transaction replaces. */
 function latest(changes: readonly Change[]): Change[] {
   const seen = new Set<string>()
   const kept: Change[] = []

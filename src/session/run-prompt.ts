@@ -35,12 +35,10 @@ export interface Said {
 
 /** A prompt from the user. */
 export interface Prompt {
-  /**
-   * The texts of the prompt. An empty list continues an unfinished run. A text that calls a command is the only text.
-   */
+  /** The prompt's texts. An empty list continues an unfinished run. A text that calls a command is the only text. */
   said: readonly Said[]
   options: PromptOptions
-  /** Interrupts the run when the signal aborts. */
+  /** Signal that interrupts the run when aborted. */
   signal: AbortSignal
   /**
    * Returns the time in milliseconds since the start of the run, excluding the time spent waiting for the user.
@@ -49,7 +47,7 @@ export interface Prompt {
 }
 
 /**
- * Runs a prompt to its end. The agent and model of a command apply only to this prompt. Rejects if the user must fix a
+ * Runs a prompt to its end. A command's agent and model apply only to this prompt. Rejects if the user must fix a
  * problem before the model can be called, or if the store cannot write.
  */
 export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
@@ -71,7 +69,7 @@ export async function runPrompt(conversation: Conversation, { options, ...prompt
   }
 }
 
-/** Returns the agent and model of the last prompt, if they differ from those of the session. */
+/** Returns the agent and model of the latest prompt, if they differ from the session's. */
 async function continuedOwner({ session, history }: Conversation): Promise<PromptOwner> {
   const last = (await history()).findLast(({ message }) => message.role === "user")?.message
   if (last?.role !== "user") return {}
@@ -184,7 +182,7 @@ async function createRun({
   return run
 }
 
-/** Chooses the agent and model of a prompt. Throws `UsageError` if one of them does not exist. */
+/** Chooses the agent and model for a prompt. Throws `UsageError` if one of them does not exist. */
 async function choose(
   conversation: Conversation,
   options: PromptOptions & PromptOwner,
@@ -201,7 +199,7 @@ async function choose(
 }
 
 /**
- * Returns the limits of a prompt. Throws `UsageError` if the prompt has a cost limit but the prices of the model are
+ * Returns the limits for a prompt. Throws `UsageError` if the prompt has a cost limit but the model's prices are
  * unknown.
  */
 function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
@@ -218,7 +216,7 @@ function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): As
   )
 }
 
-/** Returns access to the to-do list of a session. Changes to the list are stored and announced. */
+/** Returns access to a session's to-do list. Changes to the list are stored and announced. */
 function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
   return {
     read: () => store.todos(sessionID),
@@ -228,7 +226,7 @@ function createTodoCapability(sessionID: string, store: Store, recorder: Recorde
 
 /**
  * Returns the record of the current turn's file changes, and creates it if necessary. A subagent's changes belong to
- * the turn of its root session. Stores a new record with the last message of the conversation, which is the message
+ * the turn of its root session. Stores a new record with the last message in the conversation, which is the message
  * that started the turn.
  */
 async function changesOfTurn({

@@ -72,8 +72,8 @@ export function createRunSlots(maximum: number): RunSlots {
 /**
  * Returns the index of the waiting item to start next, or -1 if no item waits. Takes turns between groups, so that a
  * group with many items does not delay the other groups. Within a group, the oldest item is first. `waiting` contains
- * the group of each item, oldest first. `served` contains the groups in the order of their last start, as
- * {@link afterTurn} returns them.
+ * the group of each item, oldest first. `served` contains the groups in the order of their most recent start, as {@link
+ * afterTurn} returns them.
  */
 export function nextInTurn<G>(waiting: readonly G[], served: readonly G[]): number {
   // A group that was never served has the index -1.

@@ -32,7 +32,7 @@ async function sampleModel(
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
     throw new UsageError(
-      "The rest of the run's token or cost limit is too small for this request, so it was not sent to the model.",
+      "The run's remaining token or cost limit is too small for this request, so the request was not sent to the model.",
     )
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),

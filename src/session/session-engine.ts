@@ -20,25 +20,25 @@ import type { OtherRequests } from "./shared-requests.ts"
 import type { StreamRelay } from "./stream-relay.ts"
 import type { TenantGuard } from "./tenant-limits.ts"
 
-/** The services of an engine that sessions need, in addition to the services for calls. */
+/** The engine services that sessions need, in addition to the services for calls. */
 export interface SessionEngine extends Engine {
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
-  /** Aborts when the engine begins to close. */
+  /** Signal that aborts when the engine begins to close. */
   closing: AbortSignal
-  /** Aborts when all runs have ended and the engine closes. */
+  /** Signal that aborts when all runs have ended and the engine closes. */
   ended: AbortSignal
   /** Directory in which the agents work. */
   directory: string
-  /** Root directory of the project. */
+  /** The project's root directory. */
   worktree: string
-  /** Name of the agent of new sessions and standalone calls. */
+  /** Name of the agent for new sessions and standalone calls. */
   defaultAgent: string
   store: Store
   bus: Bus
   /** Identifies this engine as the holder of a session's lease. */
   holder: LeaseHolder
-  /** The leases that this engine holds, by session. */
+  /** The leases that this engine holds, keyed by session id. */
   leases: Map<string, Lease>
   /** Requests that a worker run a session. Undefined if this engine runs its sessions itself. */
   dispatch?: Dispatch
@@ -55,26 +55,25 @@ export interface SessionEngine extends Engine {
    */
   cleared: Promise<void>
   /**
-   * Maximum total size of the definitions of third-party tools, in bytes. If the definitions are larger, the model must
-   * find these tools with `tool_search`. If undefined, all tools are offered.
+   * Maximum total size of third-party tool definitions, in bytes. If the definitions are larger, the model must find
+   * these tools with `tool_search`. If undefined, all tools are offered.
    */
   toolBytes?: number
   /** Locks and journals shared by all sessions that write files. */
   fileCommits: FileCommits
   lineage: Lineage
   subagents: SubagentServices
-  /** Returns the reasons why tools cannot work for this agent and session, by tool id. */
+  /** Returns the reasons why tools cannot work for this agent and session, keyed by tool id. */
   unavailableTools(agent: Agent, session?: Session): Readonly<Record<string, string>>
   /**
-   * Returns the path of the session's plan file. Returns undefined if plan mode is off or the session belongs to a
-   * subagent.
+   * Returns the path of the session's plan file, or undefined if plan mode is off or the session belongs to a subagent.
    */
   planFile(session: Session): string | undefined
   /** Returns the agent with this name. Throws `UsageError` if no such agent exists. */
   agent(name: string): Agent
   /**
-   * Reloads agents, commands and skills when their files change. `follow` reloads changed files, and is cheap if no
-   * file has changed. `changedLately` returns true if `follow` may find a change.
+   * `follow` reloads agents, commands and skills whose files have changed, and is cheap if no file has changed.
+   * `changedLately` returns true if `follow` may find a change.
    */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>
@@ -86,15 +85,15 @@ export interface SessionEngine extends Engine {
   contents: ContentStore
   /** Records the file changes of a turn. */
   watchChanges(store: Pick<TurnChangesOptions, "save" | "note">): ChangeCapability
-  /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
+  /** Turns in progress, keyed by the root session's id. Changes by subagents belong to the turn of the root session. */
   turns: Map<string, ChangeCapability>
   /** Wraps the function that reads the files mentioned in a prompt, to record or replay its result. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   /** Returns the recorded results of calls. Set only when a recorded run is replayed. */
   recorded?: RecordedResults
-  /** Applies the limits of tenants. Undefined without such limits. */
+  /** Applies tenant limits. Undefined if no tenant has limits. */
   tenants?: TenantGuard
-  /** Limits the number of active runs. Undefined without such a limit. */
+  /** Limits the number of active runs. Undefined if the number is unlimited. */
   runSlots?: RunSlots
   /** Receives problems that do not stop the engine. */
   onProblem(message: string, error: unknown): void
@@ -102,7 +101,7 @@ export interface SessionEngine extends Engine {
   retry: RetryLimits
 }
 
-/** Limits of subagents. Except `depth`, each limit applies to one task. */
+/** Limits for subagents. Except `depth`, each limit applies to one task. */
 export interface SubagentLimits {
   /**
    * Maximum number of levels of subagents below a session that the user prompts. With 1, a subagent cannot start other
@@ -111,13 +110,13 @@ export interface SubagentLimits {
   depth: number
   /** Maximum time for one task in milliseconds, excluding time spent waiting for the user. */
   timeMs: number
-  /** Maximum number of steps. A lower limit of the agent takes precedence. */
+  /** Maximum number of steps. The agent's own limit takes precedence if it is lower. */
   steps?: number
   /** Maximum number of tokens, excluding cache reads. */
   tokens?: number
 }
 
-/** Starts and finds the sessions of subagents. */
+/** Starts and finds subagent sessions. */
 export interface SubagentServices {
   limits: SubagentLimits
   /**
@@ -128,6 +127,6 @@ export interface SubagentServices {
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
-  /** Keeps the handle of a session only while other code references it. */
+  /** Keeps a session's handle only while other code references it. */
   release(id: string): void
 }

@@ -8,8 +8,8 @@ import { currentTime } from "../util/time.ts"
 import type { OtherRequests } from "./shared-requests.ts"
 
 /**
- * The last item of a stream that cannot continue. With `behind`, the reader was too slow and must follow the session
- * again, starting after `seq`. With `unknown`, the requested number is greater than `seq`, the session's last number,
+ * The last item in a stream that cannot continue. With `behind`, the reader was too slow and must follow the session
+ * again, starting after `seq`. With `unknown`, the requested number is greater than `seq`, the session's latest number,
  * and the reader must read the session again.
  */
 export interface StreamReset {
@@ -19,14 +19,14 @@ export interface StreamReset {
   reason: "behind" | "unknown"
 }
 
-/** An item of the event stream of a session. */
+/** An item in a session's event stream. */
 export type SessionEvent = TackleEvent | StreamReset
 
 /** Options for an event stream. */
 export interface EventStreamOptions {
-  /** Sequence number of the last event that the reader knows. Default: the number of the session's last change. */
+  /** Sequence number of the latest event that the reader knows. Default: the number of the session's latest change. */
   after?: number
-  /** Ends the stream when the signal aborts. */
+  /** Signal that ends the stream when aborted. */
   signal?: AbortSignal
   /**
    * Maximum number of events that wait for the reader. If more events wait, the stream ends with a reset. Default:
@@ -87,14 +87,15 @@ export interface FollowedStore {
 }
 
 /**
- * Returns the events of a session in three phases:
+ * Returns a session's events in three phases:
  * - the stored changes after `after`, with each object once in its current state;
  * - a `part.updated` without a number for each part that is being streamed, with its text so far;
  * - all events as they happen, including changes by other engines.
  *
  * Events with a sequence number are in order, and no change is missing. The text so far is sent again after each change
  * by another engine. If this engine deletes the session, the last event is `session.deleted`. Throws `StoreError` if
- * the store cannot be read. The reader can then follow the session again, starting after the last number.
+ * the store cannot be read. The reader can then follow the session again, starting after the last number that it
+ * received.
  */
 export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,
@@ -109,11 +110,11 @@ export function streamSessionEvents(
   /** Number of the last event in the stream. */
   let last = after ?? 0
   /**
-   * Number of an event that the last read of the store did not contain. The changes of a deleted session are not in the
-   * store.
+   * Number of an event that the latest read of the store did not contain. The changes of a deleted session are not in
+   * the store.
    */
   let missing: number | undefined
-  /** The last `run.completed` event for which the store was read before the event is sent. */
+  /** The latest `run.completed` event for which the store was read before the event is sent. */
   let readBefore: TackleEvent | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
@@ -177,7 +178,7 @@ export function streamSessionEvents(
     for (let event = live.shift(); event; event = live.shift()) {
       const { seq } = event
       if (event.type === "run.completed" && parts.ended && event !== readBefore) {
-        // If another engine ends the run, its event may be faster than the notification of the last changes.
+        // If another engine ends the run, its event may be faster than the notification of the latest changes.
         readBefore = event
         live.unshift(event)
         void catchUp()

@@ -24,9 +24,9 @@ export interface SessionRun extends Run {
   readonly conversation: Conversation
   readonly session: Session
   readonly model: Model
-  /** Messages of the session so far. The loop appends to this array. */
+  /** The session's messages so far. The loop appends to this array. */
   readonly history: MessageWithParts[]
-  /** Limits of this prompt. */
+  /** Limits for this prompt. */
   readonly budget: Budget
   /** Budget of the parent run, if this prompt belongs to a subagent. */
   readonly shared?: SharedBudget
@@ -55,7 +55,7 @@ export interface SessionAgent extends ActiveAgent {
   isCurrent(): boolean
 }
 
-/** Returns the tools that are offered to an agent after this history, by id. */
+/** Returns the tools that are offered to an agent after this history, keyed by id. */
 export function offeredTools(
   active: SessionAgent,
   history: readonly MessageWithParts[],
@@ -100,7 +100,7 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
   }
 }
 
-/** Returns the system prompts: the prompt of the agent, a description of the environment, and the instructions. */
+/** Returns the system prompts: the agent's prompt, a description of the environment, and the instructions. */
 function systemPrompt(input: {
   agent: Agent
   directory: string

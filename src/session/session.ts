@@ -35,7 +35,7 @@ import { streamSessionEvents } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
 import { undoTurn } from "./undo.ts"
 
-/** Opens a handle on a stored session. */
+/** Opens a handle to a stored session. */
 export function openSession(initial: Session, engine: SessionEngine): LocalSession {
   const { store, bus } = engine
   const { id: sessionID } = initial
@@ -45,9 +45,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   const { holder } = engine
   /** True if this or another worker continues the run that is stopped. */
   let isPassedOn = false
-  /** True if another process has interrupted the last run. */
+  /** True if another process has interrupted the latest run. */
   let isInterrupted = false
-  /** Returns the function that ends the job of a worker with the current run, if no further run follows. */
+  /** Returns the function that ends the worker's job with the current run, if no further run follows. */
   let endJob: (() => Promise<WorkOptions["onRelease"]>) | undefined
   const queuedRuns = createQueuedRuns(conversation, lock, (held) =>
     runNext(held, () => claimNext(held.stopped)),
@@ -118,7 +118,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
   }
 
-  /** Returns no texts if the last run must continue. Otherwise rejects with {@link NothingToRun}. */
+  /** Returns an empty array if the latest run must continue. Otherwise rejects with {@link NothingToRun}. */
   async function continueRun(): Promise<Said[]> {
     await conversation.catchUp()
     conversation.forget()
@@ -144,9 +144,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Runs a prompt, releases the lock, and publishes the last event of the run. Rejects with {@link NothingToRun} if
-   * there is no input to run. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session,
-   * and with {@link TenantLimitError} if its tenant has reached the limit of running sessions.
+   * Runs a prompt, releases the lock, and publishes the run's last event. Rejects with {@link NothingToRun} if there is
+   * no input to run. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session, and with
+   * {@link TenantLimitError} if its tenant has reached the limit of running sessions.
    */
   async function run(
     held: HeldLock,
@@ -189,7 +189,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     done()
     endTurn(sessionID, engine)
-    // The session of a subagent is rarely continued, so its history does not need to stay in memory.
+    // A subagent session is rarely continued, so its history does not need to stay in memory.
     if (initial.parentID !== undefined) conversation.forget()
     const event = bus.publish(ending)
     queuedRuns.ended(event)
@@ -218,7 +218,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
   }
 
-  /** Stores the answer and ends the lease, and the job of a worker with them. */
+  /** Stores the answer and ends the lease and the worker's job, if any, in one transaction. */
   async function release(): Promise<void> {
     try {
       await recorder.release(await endJob?.())
@@ -413,7 +413,7 @@ interface QueuedPrompt {
   /** Returns the texts, or rejects with {@link NothingToRun}. */
   read(): Promise<Said[]>
   options: PromptOptions
-  /** Interrupts the run when the signal aborts. */
+  /** Signal that interrupts the run when aborted. */
   signal: AbortSignal
   /** Whether the run must not start, and its inputs stay in the queue, if the session cannot be used now. */
   ifFree?: boolean

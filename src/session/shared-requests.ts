@@ -8,7 +8,7 @@ import { currentTime } from "../util/time.ts"
 export interface RequestBoardOptions {
   store: Store
   holder: LeaseHolder
-  /** The leases that this engine holds, by session. Requests of sessions without a lease are not stored. */
+  /** The leases that this engine holds, keyed by session id. Requests from sessions without a lease are not stored. */
   leases: ReadonlyMap<string, Lease>
   onProblem(message: string, error: unknown): void
 }

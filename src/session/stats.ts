@@ -20,7 +20,7 @@ export interface UsageStats {
   tools: ToolStats[]
 }
 
-/** Usage of one model. `steps` counts the answers of the model, including answers to MCP servers and summaries. */
+/** Usage of one model. `steps` counts the model's answers, including answers to MCP servers and summaries. */
 export interface ModelStats {
   model: string
   steps: number

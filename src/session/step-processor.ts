@@ -22,7 +22,7 @@ import { currentTime } from "../util/time.ts"
 import { costOf } from "./budget.ts"
 import type { Recorder } from "./recorder.ts"
 
-/** Stores one step of the model. Converts stream events to parts, and call states to tool parts. */
+/** Stores one model step. Converts stream events to parts, and call states to tool parts. */
 export interface StepProcessor {
   /** The current message and its parts. The caller's history contains the same objects. */
   readonly message: AssistantMessage
@@ -52,7 +52,7 @@ export interface StepProcessor {
 }
 
 /**
- * Starts the processor of a step. The message and its `step-start` part are stored with the first event, or with the
+ * Starts the processor for a step. The message and its `step-start` part are stored with the first event, or with the
  * error if the answer never starts.
  */
 export function startStep(
@@ -228,14 +228,14 @@ function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)
 }
 
-/** A block that has started. */
+/** A text or reasoning block that has started. */
 interface TextBlock {
   kind: "text" | "reasoning"
   metadata?: Record<string, unknown> | undefined
 }
 
 /**
- * Creates an empty collection for the text and reasoning blocks of a step, by their ids in the stream. Empty blocks
+ * Creates an empty collection for a step's text and reasoning blocks, keyed by their ids in the stream. Empty blocks
  * create no parts, except reasoning with metadata. `completeText` returns the replacement for completed text.
  */
 function createStreamedTexts(
@@ -326,12 +326,12 @@ interface StreamedCall {
 }
 
 /**
- * Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message, with an
- * id that is unique in the history, because some servers repeat ids within an answer or in the next answer.
+ * Creates an empty collection for a step's calls. Each call that is added becomes a part of the message, with an id
+ * that is unique in the history, because some servers repeat ids within an answer or in the next answer.
  */
 function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
   const calls = new Map<string, ToolPart>()
-  /** Calls by the ids that the provider gave them. */
+  /** Calls keyed by the ids that the provider assigned. */
   const given = new Map<string, StreamedCall[]>()
 
   function open(id: string, tool: string): StreamedCall {
@@ -355,7 +355,7 @@ function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
       // Uses a separate state object, because deltas extend the original and an announced state must not change.
       note({ ...part, state: pending() })
     },
-    /** Appends to the arguments of the last call with this id. */
+    /** Appends to the arguments of the latest call with this id. */
     grow(id: string, text: string): void {
       const part = given.get(id)?.at(-1)?.part
       if (part?.state.status !== "pending") return

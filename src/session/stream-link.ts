@@ -9,7 +9,7 @@ export interface LinkAddress {
   /** Addresses of the machine, best first. */
   hosts: string[]
   port: number
-  /** Secret of the connection, in base64. Engines receive it through the database. */
+  /** Secret for the connection, in base64. Engines receive it through the database. */
   key: string
 }
 

@@ -12,7 +12,7 @@ import { createLinkSender, type LinkAddress, type LinkReceiver, openLinkReceiver
  * engines that follow the session. Sends no events while no other engine follows the session.
  */
 export interface StreamRelay {
-  /** Requests the events of a session. Returns a function that ends the request. */
+  /** Requests a session's events. Returns a function that ends the request. */
   follow(sessionID: string): () => void
   /** Adds the parts that other engines stream to the parts of this engine. */
   partsOf(sessionID: string, own: StreamingParts): Pick<StreamingParts, "streaming" | "ended">
@@ -66,7 +66,7 @@ interface Followed {
 type Item = { event: EventInput } | { sessionID: string; ended: string }
 
 /**
- * Creates the relay of an engine. Starts to listen when the first session runs or is followed. Engines that follow
+ * Creates the relay for an engine. Starts to listen when the first session runs or is followed. Engines that follow
  * sessions announce an address in the database. Events go directly to this address, or through the database if the
  * address cannot be reached.
  */
@@ -80,7 +80,7 @@ export function createStreamRelay({
 }: RelayOptions): StreamRelay {
   const address = holder.id.toLowerCase().replaceAll(/[^a-z0-9_]/g, "")
   const followed = new Map<string, Followed>()
-  /** The engines that follow a session, each with the time at which it is forgotten. */
+  /** The engines that follow each session, with the time at which each engine is forgotten. */
   const followers = new Map<string, Map<string, number>>()
   /** Time of the next cleanup, which removes expired followers even if their session does not run here. */
   let forgetAt = 0
@@ -91,7 +91,7 @@ export function createStreamRelay({
   /** Addresses of the engines that follow sessions. */
   const linksTo = new Map<string, LinkAddress>()
   let receiver: LinkReceiver | undefined
-  /** True while this engine publishes an event of another engine. */
+  /** True while this engine publishes an event from another engine. */
   let isForeign = false
   const ends: (() => void)[] = []
   let isListening = false
@@ -111,7 +111,7 @@ export function createStreamRelay({
     if (item) for (const to of present) enqueue(to, item)
   }
 
-  /** Starts to listen for announcements of other engines. */
+  /** Starts to listen for announcements from other engines. */
   function listen(): void {
     if (isListening) return
     isListening = true
@@ -195,7 +195,7 @@ export function createStreamRelay({
       ])
   }
 
-  /** Starts to receive the events of other engines. */
+  /** Starts to receive events from other engines. */
   function receive(): void {
     if (isReceiving) return
     isReceiving = true
@@ -282,9 +282,7 @@ export function createStreamRelay({
   }
 }
 
-/**
- * Returns the item that reports an event to followers. Returns undefined for events that the store announces.
- */
+/** Returns the item that reports an event to followers, or undefined for an event that the store announces. */
 function itemOf(event: TackleEvent): Item | undefined {
   switch (event.type) {
     case "part.updated":

@@ -30,13 +30,13 @@ class UnknownTaskError extends TackleError {
 const shownCalls = 5
 
 /**
- * Creates a function that runs subagents for the calls of a run. Each subagent works in a child session that can be
- * continued later. The usage of the subagent counts toward the run, regardless of how the subagent ends.
+ * Creates a function that runs subagents for a run's calls. Each subagent works in a child session that can be
+ * continued later. The subagent's usage counts toward the run, regardless of how the subagent ends.
  */
 export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
   const { engine, spending, model } = run
   const services = engine.subagents
-  /** Usage of running subagents, by session id. */
+  /** Usage of running subagents, keyed by session id. */
   const used = new Map<string, Usage>()
   const underWay = () => addUsage([...used.values()])
 
@@ -114,7 +114,7 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
 }
 
 /**
- * Returns the last text that the subagent wrote after its last prompt. A stopped run may have ended during a call,
+ * Returns the last text that the subagent wrote after its latest prompt. A stopped run may have ended during a call,
  * without a final text.
  */
 async function lastWords(child: SessionHandle): Promise<string> {
@@ -154,7 +154,7 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
   }
 }
 
-/** Receives events of a session that another session waits for. */
+/** Receives events from a session that another session waits for. */
 export interface FamilyListener {
   /** Called when the session or a session below it waits for the user. `answered` resolves when the wait ends. */
   onWait(answered: Promise<void>): Promise<void>
@@ -166,7 +166,7 @@ export interface FamilyListener {
 
 /** Listens to a session and the sessions below it until `end` is called. `end` also resolves every pending wait. */
 export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListener): { end(): void } {
-  /** Functions that end the subscriptions to the members of the family, by session. */
+  /** Functions that end the subscriptions, keyed by session id. */
   const members = new Map<string, () => void>()
   const waits = new Map<string, () => void>()
 

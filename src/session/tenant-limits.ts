@@ -4,29 +4,29 @@ import type { LeaseLimit, Store } from "../store/store.ts"
 import { dayOf, TenantLimitError, type TenantLimits } from "../store/tenants.ts"
 import { countTokens, type Spent, sumUsage } from "./budget.ts"
 
-/** Applies the limits of tenants to the sessions of an engine. Sessions without a tenant have no limits. */
+/** Applies tenant limits to an engine's sessions. Sessions without a tenant have no limits. */
 export interface TenantGuard {
   /**
-   * Returns the limit on the number of sessions that run at once. Undefined without such a limit, and for sessions of
-   * subagents.
+   * Returns the limit on the number of sessions that run at once, or undefined if the number is unlimited or the
+   * session belongs to a subagent.
    */
   leaseLimit(session: Session): LeaseLimit | undefined
-  /** Returns the maximum cost per day in US dollars, or undefined without such a limit. */
+  /** Returns the maximum cost per day in US dollars, or undefined if the cost is unlimited. */
   costLimit(session: Session): number | undefined
   /**
-   * Throws {@link TenantLimitError} if too many inputs of the tenant wait, or if the tenant has reached a daily limit.
-   * Calls that run at the same time, even in one process, may each exceed the limit on waiting inputs by one.
+   * Throws {@link TenantLimitError} if too many of the tenant's inputs wait, or if the tenant has reached a daily
+   * limit. Calls that run at the same time, even in one process, may each exceed the limit on waiting inputs by one.
    */
   assertAdmits(session: Session): Promise<void>
   /** Throws {@link TenantLimitError} if the tenant has reached a daily limit. */
   assertNotExhausted(session: Session): Promise<void>
-  /** Returns the reason to end a run if its tenant has reached a daily limit. Otherwise returns undefined. */
+  /** Returns the reason to end a run if its tenant has reached a daily limit, or undefined otherwise. */
   exhausted(session: Session): Promise<MessageError | undefined>
   /** Records the usage of a model request. `id` identifies the request. */
   record(session: Session, id: string, spent: Spent): Promise<void>
 }
 
-/** Creates the guard for limits by tenant. The limits of `*` apply to tenants without their own entry. */
+/** Creates the guard for limits by tenant. The limits for `*` apply to tenants without their own entry. */
 export function createTenantGuard(
   store: Pick<Store, "addUsage" | "tenantUsage">,
   limits: Readonly<Record<string, TenantLimits>>,
@@ -59,7 +59,7 @@ export function createTenantGuard(
   return {
     leaseLimit(session) {
       const { sessions } = limitsOf(session)
-      // The session of a subagent runs as part of its parent.
+      // A subagent session runs as part of its parent.
       if (session.tenant === undefined || sessions === undefined || session.parentID !== undefined)
         return undefined
       return { tenant: session.tenant, sessions }

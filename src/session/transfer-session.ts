@@ -15,7 +15,7 @@ import {
 import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
 
-/** Returns the archive of a session. Returns undefined if the session does not exist. */
+/** Returns a session's archive, or undefined if the session does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
@@ -82,14 +82,14 @@ export async function* listPieces(
 }
 
 /**
- * Stores an archive as a session of the given directory, in one transaction. `forkedFrom` names the session that the
- * archive was copied from. Throws {@link ArchiveError} if the archive is invalid or contains a session that already
+ * Stores an archive as a session in the given directory, in one transaction. `forkedFrom` is the id of the session that
+ * the archive was copied from. Throws {@link ArchiveError} if the archive is invalid or contains a session that already
  * exists.
  *
  * With `copy`, the ids of sessions, messages and parts are replaced with new ones, also inside texts. Without `copy`,
  * none of the sessions may exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because
- * the author of the archive could choose the files that an undo writes. The tenant of the archive is ignored, because
- * an archive must not determine the limits.
+ * the author of the archive could choose the files that an undo writes. The archive's tenant is ignored, because an
+ * archive must not determine the limits.
  */
 export async function importSession(
   store: Store,

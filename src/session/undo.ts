@@ -8,8 +8,8 @@ import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
 
 /**
- * Undoes the last turn whose file changes have not been undone, or several turns with `through`. A redo reapplies the
- * changes of the turn that was undone last. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files
+ * Undoes the latest turn whose file changes have not been undone, or several turns with `through`. A redo reapplies the
+ * changes of the most recently undone turn. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files
  * cannot be restored, for example because they have changed since the turn.
  */
 export async function undoTurn(
@@ -73,7 +73,7 @@ async function nextTurn(
   return found ? changedTurn(found) : []
 }
 
-/** Returns the turns to undo, newest first, down to the turn of a message. */
+/** Returns the turns to undo, newest first, back to the turn that the message started. */
 async function turnsThrough(
   messageID: string,
   { direction, choice, readPage }: { direction: Direction; choice: UndoChoice; readPage: PageReader },
@@ -122,8 +122,8 @@ function joinChanges(earlier: FileChange, later: FileChange): FileChange {
 }
 
 /**
- * Returns a note for the next prompt about undone changes, because the model's history still contains these changes.
- * Returns undefined if nothing was undone.
+ * Returns a note for the next prompt about undone changes, which the model's history still contains, or undefined if
+ * nothing was undone.
  */
 export async function describeUndone(
   undone: readonly string[] | undefined,

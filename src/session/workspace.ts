@@ -21,7 +21,7 @@ import { historyPages } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { descendants } from "./lineage.ts"
 
-/** Maximum number of paths of uncommitted files in the description of a workspace. */
+/** Maximum number of uncommitted file paths in a workspace description. */
 const maxListed = 100
 
 /**
@@ -91,9 +91,9 @@ export interface OpenWorkspaceOptions {
   store: Store
   /** The shared contents of changed files. */
   contents: ContentStore
-  /** The private directory for rebuilt workspaces: `workspaces` of the data directory. */
+  /** The private directory for rebuilt workspaces: `workspaces` in the data directory. */
   directory: string
-  /** Holds the lease of the session while the session is moved. */
+  /** Engine that holds the session's lease while the session is moved. */
   holder: LeaseHolder
   /** Records temporary files next to a restored file. */
   trackTemporary: TrackTemporary
@@ -105,7 +105,7 @@ export interface OpenWorkspaceOptions {
 
 /** An open workspace. */
 export interface OpenedWorkspace {
-  /** Working directory of the session on this machine. */
+  /** The session's working directory on this machine. */
   directory: string
   /** True if the workspace was rebuilt here and the session was moved. */
   isRebuilt: boolean
@@ -121,7 +121,7 @@ class WorkspaceError extends TackleError {
 }
 
 /**
- * Returns the directory of a session on this machine. If the session worked on another machine, or if its directory no
+ * Returns a session's directory on this machine. If the session worked on another machine, or if its directory no
  * longer exists, rebuilds its worktree: clones the remote at the recorded commit, restores the files that the session
  * changed, and moves the session and its subagents there. Runs nothing that the repository contains. Throws {@link
  * WorkspaceError} if the worktree cannot be rebuilt, and `SessionHeldError` if an engine uses the session.
@@ -166,8 +166,8 @@ export async function openWorkspace(given: Session, options: OpenWorkspaceOption
 type Recipe = Workspace & { git: NonNullable<Workspace["git"]> }
 
 /**
- * Returns the recipe of a workspace. The recipe may come from an archive or another program, so this function checks it
- * again. Throws {@link WorkspaceError} if the recipe is missing or invalid.
+ * Returns the recipe for rebuilding a workspace. The recipe may come from an archive or another program, so this
+ * function checks it again. Throws {@link WorkspaceError} if the recipe is missing or invalid.
  */
 function usableRecipe({ id, directory, workspace }: Session, host: string): Recipe {
   const other = workspace && workspace.host !== host ? workspace.host : undefined
@@ -176,8 +176,8 @@ function usableRecipe({ id, directory, workspace }: Session, host: string): Reci
   if (!workspace || !git)
     throw new WorkspaceError(
       other === undefined
-        ? `The directory ${directory} of session ${id} does not exist and cannot be rebuilt: no commit of a git remote was recorded. Restore the directory, or start a new session.`
-        : `The directory ${directory} of session ${id} is on another machine (${other}) and cannot be rebuilt here: no commit of a git remote was recorded. Continue the session on that machine.`,
+        ? `The directory ${directory} of session ${id} does not exist and cannot be rebuilt, because no commit on a git remote was recorded. Restore the directory, or start a new session.`
+        : `The directory ${directory} of session ${id} is on another machine (${other}) and cannot be rebuilt here, because no commit on a git remote was recorded. Continue the session on that machine.`,
     )
   const remote = shareableRemote(git.remote)
   if (remote === undefined || !/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(git.commit))
@@ -223,7 +223,7 @@ async function clone(
 
 const settled = [() => true, () => false] as const
 
-/** The recorded file changes of a session. `last` is its last message. */
+/** A session's recorded file changes. `last` is the session's latest message. */
 interface History {
   patches: PatchPart[]
   /** Descriptions of changes that were not tracked. */
@@ -244,10 +244,10 @@ async function readPatches(store: Store, sessionID: string): Promise<History> {
   return history
 }
 
-/** Returns the last recorded state of each file. Undefined means that the file did not exist. */
+/** Returns the latest recorded state of each file. Undefined means that the file did not exist. */
 function finalStates(patches: readonly PatchPart[]): Map<string, FileVersion | undefined> {
   const states = new Map<string, FileVersion | undefined>()
-  /** Files whose last changes were undone. Undoing goes back to the state before the first of these changes. */
+  /** Files whose latest changes were undone. Undoing goes back to the state before the first of these changes. */
   const undone = new Set<string>()
   for (const part of patches)
     for (const { path, before, after, left } of part.files) {
@@ -399,7 +399,7 @@ export interface WorkspaceOffer {
   clones: boolean
 }
 
-/** Returns true if a worker with this offer can open the workspace of a session, in place or by rebuilding it. */
+/** Returns true if a worker with this offer can open a session's workspace, in place or by rebuilding it. */
 export function canOpenWorkspace({ directory, workspace }: Session, offer: WorkspaceOffer): boolean {
   const isHere = workspace === undefined || workspace.host === offer.host
   if (isHere && offer.directories.some((root) => isInside(directory, root))) return true
