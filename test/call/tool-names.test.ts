@@ -110,7 +110,7 @@ describe("a tool file that defines another id", () => {
 
   test.each(["loud", "shout"])("is not offered if the configuration disables %s", async (name) => {
     const { results } = await call({ called: name, disabledTools: [name], permission: { "*": "allow" } })
-    expect(results[0]).toMatch(/is unavailable: it is disabled in the configuration/)
+    expect(results[0]).toMatch(/is unavailable: it is disabled by the "tools" setting/)
   })
 })
 

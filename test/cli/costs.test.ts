@@ -51,7 +51,7 @@ test("stops a run with exit code 4 at --max-cost and --max-tokens, and rejects i
   expect(endOf(cost)).toMatchObject({ status: "limit", exitCode: 4 })
   const tokens = await machine.run(["run", "--max-tokens", "400", "go"])
   expect(tokens.code).toBe(4)
-  expect(tokens.stderr).toContain("it reached its limit of 400 tokens (--max-tokens")
+  expect(tokens.stderr).toContain("it reached its limit of 400 tokens (set by --max-tokens")
   for (const amount of ["0", "-1", "much", ""])
     expect((await machine.run(["run", "--max-cost", amount, "go"])).code).toBe(2)
 })

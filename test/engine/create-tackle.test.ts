@@ -258,7 +258,7 @@ test("reports a subscriber that throws without affecting others", async () => {
     throw new Error("not my day")
   })
   expect((await run(engine)).end.text).toBe("Hello.")
-  expect(faults).toEqual(["a subscriber threw: Error: not my day"])
+  expect(faults).toEqual(["an event subscriber threw an error: Error: not my day"])
 })
 
 test("chooses the data directory by its own variable, the shared one, then home", () => {
@@ -330,7 +330,7 @@ test("rejects an unknown option and a directory that does not exist", async () =
   const misspelt = { directory: here, permissions: "allow" } as Parameters<typeof createTackle>[0]
   await expect(createTackle(misspelt)).rejects.toThrow('no option "permissions". Did you mean permission?')
   await expect(createTackle({ directory: `${here}/none` })).rejects.toThrow(
-    `${here}/none is not a directory (option directory of createTackle)`,
+    `The directory option of createTackle is ${here}/none, which is not a directory`,
   )
   await expect(createTackle({ directory: import.meta.filename })).rejects.toThrow("is not a directory")
   await expect(createTackle({ directory: here, worktree: `${here}/none` })).rejects.toThrow("option worktree")

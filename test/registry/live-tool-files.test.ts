@@ -161,7 +161,7 @@ test("reports a missing import with its file and line, and loads the tool once t
     [],
     [
       '/.tackle/tool/a.ts: it imports "./lib/text.ts" (line 2), but that file does not exist.',
-      '/.tackle/tool/b.ts: it imports "not-installed-anywhere" (line 2), but that package is not installed: run `npm install` in the directory of the file.',
+      '/.tackle/tool/b.ts: it imports "not-installed-anywhere" (line 2), but that package is not installed: run `npm install` in the file\'s directory.',
     ],
     "there",
   ])

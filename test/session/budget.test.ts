@@ -33,7 +33,7 @@ describe("a limit that is used up allows one more step without calls, and exit c
     const { end, session, events } = await run(engine, { maxCost: 0.2 })
     expect(end).toMatchObject({ status: "limit", exitCode: 4 })
     expect(only(events, "session.error")[0]?.error.message).toBe(
-      "The run was stopped: it reached its limit of $0.2 (--max-cost).",
+      "The run was stopped: it reached its limit of $0.2 (set by --max-cost).",
     )
     expect(engine.server.requests.map(({ body }) => body.tool_choice)).toEqual(["auto", "auto", "none"])
     expect((await resultsOf(session)).at(-1)).toMatch(/no further calls are possible/)

@@ -46,7 +46,7 @@ describe("an odd answer of the model", () => {
       expect(tools).toHaveLength(2)
       expect(tools.find(({ tool }) => tool === "invalid")?.state).toMatchObject({
         status: "error",
-        error: expect.stringMatching(/does not name a tool[\s\S]*Available tools: [\s\S]*read/),
+        error: expect.stringMatching(/does not specify a tool[\s\S]*Available tools: [\s\S]*read/),
       })
       expect(tools.find(({ tool }) => tool === "read")?.state.status).toBe("completed")
       expect(engine.server.requests).toHaveLength(2)

@@ -173,7 +173,7 @@ describe("sampling", () => {
       permission: allowed,
     })
     expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(
-      /rest of the run.s token or cost limit is too small/,
+      /run.s remaining token or cost limit is too small/,
     )
     expect(poor.server.requests).toHaveLength(2)
   })
