@@ -57,7 +57,9 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   const missing = known.find(({ required }, index) => required && words[index] === undefined)
   if (missing) {
     const usage = known.map((each) => (each.required ? `<${each.name}>` : `[${each.name}]`)).join(" ")
-    throw new UsageError(`The prompt requires the argument "${missing.name}". Write /${server}:${name} ${usage}`)
+    throw new UsageError(
+      `The prompt requires the argument "${missing.name}". Write /${server}:${name} ${usage}`,
+    )
   }
   const last = known.length - 1
   const given = known.slice(0, words.length).map(({ name }, index) => {
