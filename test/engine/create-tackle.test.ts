@@ -333,7 +333,7 @@ test("rejects an unknown option and a directory that does not exist", async () =
     `The directory option of createTackle is ${here}/none, which is not a directory`,
   )
   await expect(createTackle({ directory: import.meta.filename })).rejects.toThrow("is not a directory")
-  await expect(createTackle({ directory: here, worktree: `${here}/none` })).rejects.toThrow("option worktree")
+  await expect(createTackle({ directory: here, worktree: `${here}/none` })).rejects.toThrow("worktree option")
   await expect(createTackle({} as { directory: string })).rejects.toThrow("must be the path of a directory")
 })
 

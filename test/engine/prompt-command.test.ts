@@ -44,7 +44,7 @@ test("passes the text after a prompt without arguments to the model", async () =
 
 test("shows the usage for a missing argument", async () => {
   await expect(readCommand("/tickets:triage", [], source())).rejects.toThrow(
-    'needs "id": write /tickets:triage <id> [manner]',
+    'requires the argument "id". Write /tickets:triage <id> [manner]',
   )
 })
 

@@ -45,7 +45,7 @@ describe("a limit that is used up allows one more step without calls, and exit c
     const { end, events } = await run(engine, { maxTokens: 110 })
     expect(end).toMatchObject({ status: "limit", exitCode: 4 })
     expect(only(events, "session.error")[0]?.error.message).toContain(
-      "110 tokens (--max-tokens, or subagent.tokens in the config)",
+      "110 tokens (set by --max-tokens, or by subagent.tokens in the config)",
     )
     expect(engine.server.requests).toHaveLength(2)
   })
