@@ -54,7 +54,7 @@ function pathOf(root: string, hash: string): string {
   return join(root, hash.slice(0, 2), hash)
 }
 
-/** Returns true if the file exists and is complete. In this case, also updates the time of its last use. */
+/** If the file exists and is complete, updates the time of its last use and returns true. Otherwise, returns false. */
 async function touch(path: string, size: number): Promise<boolean> {
   const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false

@@ -1,19 +1,17 @@
 import { createHash } from "node:crypto"
 import { dayMs } from "../util/sweep.ts"
 
-/** Limits of a content store. */
+/** Limits for a content store. */
 export interface ContentLimits {
   /** Maximum size of one file in bytes. Larger files are not stored. */
   fileBytes: number
   /** Maximum size of all files in bytes. The least recently used files are removed first. */
   totalBytes: number
-  /** Number of days since the last use after which a file is removed. */
+  /** Number of days after which an unused file is removed. */
   days: number
 }
 
-/**
- * Default limits. Half a gigabyte is enough for thousands of turns. Contents are kept for a week, like full outputs.
- */
+/** Default limits: half a gigabyte, which is enough for thousands of turns, and a week, as for full outputs. */
 export const defaultContentLimits: ContentLimits = {
   fileBytes: 16 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
@@ -26,8 +24,8 @@ export const defaultContentLimits: ContentLimits = {
  */
 export interface ContentStore {
   /**
-   * True if other machines can read the contents. In this case, contents after a change are also stored, so that
-   * another machine can rebuild the files of a session.
+   * True if other machines can read the contents. If so, the contents after a change are also stored, so that another
+   * machine can rebuild a session's files.
    */
   readonly isShared: boolean
   /** Maximum size of one file in bytes. Larger files are not stored. */
@@ -39,8 +37,8 @@ export interface ContentStore {
   put(bytes: Uint8Array): Promise<string | undefined>
   /**
    * Like {@link put}, but the promise may resolve before the bytes are on disk. They are stored together with the next
-   * commit of the same store, or after a short time without commits. If that fails, the content is missing. Absent in
-   * stores that have no commits.
+   * commit to the same store, or after a short time without commits. If storing them fails, {@link get} returns
+   * undefined. Absent in stores that have no commits.
    */
   note?(bytes: Uint8Array): Promise<string | undefined>
   /** Returns the content with this hash, or undefined if it is missing or damaged. */
@@ -57,7 +55,7 @@ export function hashOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex")
 }
 
-/** Returns true if the text has the form of a hash. Other text must not become part of a path. */
+/** Returns true if the text has the form of a hash, and may therefore be part of a path. */
 export function isHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text)
 }

@@ -16,7 +16,7 @@ export function createControlBell(): ControlBell {
   const listeners = new Set<(change?: ControlChange) => void>()
   return {
     add(listener) {
-      // Each watch gets a new wrapper, so the same listener can watch twice.
+      // Each watch gets a new wrapper, so the same listener can be added twice.
       const entry = (change?: ControlChange) => listener(change)
       listeners.add(entry)
       return () => listeners.delete(entry)

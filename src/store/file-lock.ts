@@ -39,16 +39,16 @@ export function withFileLock<T>(path: string, code: string, work: () => T): T {
   }
 }
 
-/** Locks that all processes with the same data directory share. A lock ends with its process. */
+/** Locks that all processes with the same data directory share. A lock is released when its process ends. */
 export interface SharedLocks {
   /**
-   * Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` if a lock is not
+   * Runs `work` while holding the locks for all names. Throws the errors of `work`, and `TackleError` if a lock is not
    * free within a minute.
    */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
-/** Number of lock files. If two names share a file, work on one name waits for work on the other. */
+/** Number of lock files. If two names share a file, work for one name waits for work for the other. */
 const lockFiles = 64
 
 /** Maximum wait for a shared lock, in milliseconds. A holder may run formatters for 30 seconds. */
@@ -62,7 +62,7 @@ const pollMs = 2
 export function createSharedLocks(directory: string, onProblem: (error: unknown) => void): SharedLocks {
   let usable = true
 
-  /** Returns undefined if the lock cannot be used. */
+  /** Opens a lock file. Returns undefined if locks cannot be used. */
   function open(file: string): DatabaseSync | undefined {
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -122,7 +122,7 @@ function fileOf(name: string): string {
   return `${digest.readUInt32BE() % lockFiles}.lock`
 }
 
-/** Returns true for SQLite's error that another connection holds the lock. */
+/** Returns true if SQLite reports that another connection holds the lock. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 5
 }

@@ -9,7 +9,7 @@ export interface GrantScope {
 
 /** Caches the store's grants, so that permission decisions need no query. */
 export interface Grants {
-  /** Reloads the grants of the scope from the store, because other processes can add and remove grants. */
+  /** Reloads the scope's grants from the store, because other processes can add and remove grants. */
   load(where: GrantScope): Promise<void>
   /**
    * Adds and stores grants. Grants for a session that is not stored, such as the session of a standalone call, are kept
@@ -18,15 +18,15 @@ export interface Grants {
   add(grants: readonly Grant[]): Promise<void>
   /** Removes grants. Ignores unknown ids. */
   remove(ids: readonly string[]): Promise<void>
-  /** Returns the grants of the scope as rules. */
+  /** Returns the scope's grants as rules. */
   rules(where: GrantScope): Ruleset
-  /** Drops the grants of a closed session from memory. Stored grants remain. */
+  /** Drops a closed session's grants from memory. Stored grants remain. */
   forget(sessionID: string): void
-  /** Returns all stored grants of a worktree and of its sessions, oldest first. */
+  /** Returns all stored grants for a worktree and its sessions, oldest first. */
   list(worktree: string): Promise<Grant[]>
 }
 
-/** Creates an empty cache. Call `load` first. */
+/** Creates an empty cache. Call `load` before `rules`. */
 export function createGrants(store: Store): Grants {
   const known = new Map<string, Grant>()
   /** Grants that exist only in this process. */

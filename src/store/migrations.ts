@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite"
 export const applicationID = 0x74_6b_6c_65
 
 /**
- * Migrations of the schema. Entry n migrates a database from version n to n + 1. A released entry never changes.
+ * Schema migrations. Entry n migrates a database from version n to n + 1. A released entry never changes.
  *
  * `data` contains the whole object as JSON. The other columns repeat values that queries use. The parent of an imported
  * session may be missing, so it is not a foreign key.
@@ -86,8 +86,8 @@ export const migrations: readonly string[] = [
     data TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. The column has no
-  // index: only a reconnecting client searches by it, and an index would add a page write to every step of a call.
+  // Each change to a session has a sequence number. `seq` is the number of the latest change to a row. The column has
+  // no index: only a reconnecting client searches by it, and an index would add a page write to every step of a call.
   `
   CREATE TABLE sequences (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
@@ -127,7 +127,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX requests_by_session ON requests (session_id);
   CREATE INDEX open_requests ON requests (id) WHERE data ->> 'answer' IS NULL;
   `,
-  // The usage of tenants. A damaged session has no tenant, so that it can still be deleted.
+  // Usage by tenant. A damaged session counts as having no tenant, so that it can still be deleted.
   `
   CREATE INDEX sessions_by_tenant ON sessions (CASE WHEN json_valid(data) THEN data ->> 'tenant' END)
     WHERE CASE WHEN json_valid(data) THEN data ->> 'tenant' END IS NOT NULL;

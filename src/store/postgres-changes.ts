@@ -13,22 +13,22 @@ import {
 
 /** Writes changes in the order of the calls, one transaction at a time. */
 export interface PostgresWriter {
-  /** Commits changes. Waiting calls share a transaction. Throws the errors of `Store.commit`. */
+  /** Commits changes. Waiting calls share a transaction. Throws the same errors as `Store.commit`. */
   commit(changes: readonly Change[], options: WriteOptions): Promise<number[]>
-  /** Ends a lease and reports this to all processes, in a transaction with the changes that wait. */
+  /** Ends a lease and reports this to all processes, in a transaction with the waiting changes. */
   endLease(lease: Pick<Lease, "sessionID" | "epoch">): Promise<void>
-  /** Leases a session, in a transaction with the changes that wait. See `Store.lease`. */
+  /** Leases a session, in a transaction with the waiting changes. See `Store.lease`. */
   takeLease(taking: Taking): Promise<TakenLease | undefined>
   /**
-   * Leases sessions and stores their changes, in the transaction of `query`. Throws if the last change of a session
-   * does not have the number `expected`. The caller must roll back the transaction after an error.
+   * Leases sessions and stores their changes, in the transaction of `query`. Throws if the number of a session's latest
+   * change is not `expected`. After an error, the caller must roll back the transaction.
    */
   takeLeasesIn(query: Query, takings: readonly TakingWithChanges[]): Promise<TakenLease[]>
-  /** Stores the content of a file and the time of its last use, in a transaction with the changes that wait. */
+  /** Stores a file's content and the time of its last use, in a transaction with the waiting changes. */
   putContent(content: StoredContent): Promise<void>
   /**
-   * Stores the content in the transaction of the next write, or after a pause without writes, and does not report
-   * errors. If many contents are waiting, stores them and this content like `putContent`.
+   * Stores the content together with the next write, or after a pause without writes, and does not report errors. If
+   * many contents are waiting, stores them and this content like `putContent`.
    */
   noteContent(content: StoredContent): Promise<void>
   /**
@@ -39,7 +39,7 @@ export interface PostgresWriter {
   /** Runs `work` after all earlier writes and before all later ones. */
   alone<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Resolves when all earlier writes of the session are done. Without `sessionID`, waits for the writes of all
+   * Resolves when all earlier writes to the session are done. Without `sessionID`, waits for the writes to all
    * sessions.
    */
   settled(sessionID?: string): Promise<void>
@@ -53,8 +53,7 @@ interface Taking {
 }
 
 /**
- * A lease to take together with changes of its session, if the last change of the session still has the number
- * `expected`.
+ * A lease to take together with changes to its session, if the session's latest change still has the number `expected`.
  */
 export interface TakingWithChanges {
   takes: Taking
@@ -62,7 +61,7 @@ export interface TakingWithChanges {
   expected: number
 }
 
-/** The content of a file, with its SHA-256. */
+/** A file's content and its SHA-256. */
 interface StoredContent {
   hash: string
   bytes: Uint8Array
@@ -77,11 +76,11 @@ interface TakenLease {
 interface WriteOptions {
   /** The lease of the run that makes the write. */
   lease?: Lease | undefined
-  /** If set, rejects with {@link ChangedError} unless the last change of the session still has this number. */
+  /** Expected number of the session's latest change. If it differs, the write rejects with {@link ChangedError}. */
   expected?: number
   /** See `Store.updateInputs`. */
   also?: UpdateInputsOptions["also"]
-  /** A lease that ends after the changes. */
+  /** A lease to end after the changes. */
   ends?: Pick<Lease, "sessionID" | "epoch">
   /** A lease to take after the changes. */
   takes?: Taking
@@ -114,7 +113,7 @@ interface Group {
 /** A change as column values. The kind determines the meaning of `place`, `time` and `state`. */
 interface EncodedChange {
   kind: Change["kind"]
-  /** Session whose last number the change advances. Undefined for grants. */
+  /** Session whose sequence number the change advances. Undefined for grants. */
   owner: string | undefined
   id: string
   place?: string
@@ -136,7 +135,7 @@ export const noteMs = 20
 /** Maximum size in bytes of the contents that wait for a write. Limits the memory and the size of a statement. */
 const maxNotedBytes = 4 * 1024 * 1024
 
-/** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
+/** Creates a store's writer. Calls `onLost` if a write fails because its lease is no longer valid. */
 export function createPostgresWriter(
   { query, transact, lasting, schema, channel }: PostgresConnection,
   onLost: (lease: Lease) => void,
@@ -145,7 +144,7 @@ export function createPostgresWriter(
   let group: Group | undefined
   /** Resolves when all calls so far have finished. Never rejects. */
   let tail: Promise<void> = Promise.resolve()
-  /** Resolves when the writes of a session so far are done. Never rejects. */
+  /** Promises, keyed by session, that resolve when the writes so far are done. They never reject. */
   const tails = new Map<string, Promise<void>>()
   /** Contents that wait for the next write. */
   let noted: StoredContent[] = []
@@ -341,7 +340,7 @@ export function createPostgresWriter(
     },
     takeLease: async (takes) => (await join([], { takes })).lease,
     alone(work) {
-      // Later commits must wait until this work has ended.
+      // Later commits must wait until this work has finished.
       group = undefined
       return enqueue(work)
     },
@@ -361,7 +360,7 @@ function encodeAll(changes: readonly Change[]): EncodedChange[] {
   try {
     return changes.map((change) => ({ ...encode(change), kind: change.kind, owner: sessionOf(change) }))
   } catch (error) {
-    throw new StoreError(`The store refused a change: ${errorMessage(error)}`, error)
+    throw new StoreError(`The store rejected a change: ${errorMessage(error)}`, error)
   }
 }
 

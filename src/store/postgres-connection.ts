@@ -4,7 +4,7 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { postgresMigrations } from "./postgres-migrations.ts"
 import { StoreError, StoreUnreachableError } from "./store.ts"
 
-/** A row of a result. Values of type `bigint` are strings. */
+/** A result row. Values of type `bigint` are strings. */
 export type Row = QueryResultRow
 
 /** Runs one statement and returns its rows. */
@@ -16,7 +16,7 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]
 export interface PostgresConnection {
   /** The schema that contains Tackle's tables, as a quoted identifier. */
   readonly schema: string
-  /** Name of the channel for notifications about changes. */
+  /** Name of the channel for change notifications. */
   readonly channel: string
   /**
    * Runs a statement. If the connection is lost, waits for the server and runs the statement again. The statement must
@@ -46,7 +46,7 @@ export interface ConnectionOptions {
   connections: number
 }
 
-/** Oldest supported version of the server, in the format of `server_version_num`. */
+/** Oldest supported server version, in the format of `server_version_num`. */
 const oldestServer = 150_000
 
 /**
@@ -104,7 +104,7 @@ export async function migrateSchema(options: ConnectionOptions): Promise<{ befor
   }
 }
 
-/** Returns the version of the tables, or 0 if the schema has no tables. */
+/** Returns the tables' version, or 0 if the schema has no tables. */
 async function readVersion(query: Query, name: string): Promise<number> {
   const [server] = await query(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
@@ -112,7 +112,7 @@ async function readVersion(query: Query, name: string): Promise<number> {
   )
   if (server?.encoding !== "UTF8")
     throw new StoreError(
-      `The database has the encoding ${server?.encoding}. Create a database with the encoding UTF8: createdb --encoding UTF8 --template template0 NAME`,
+      `The database has the encoding ${server?.encoding}, but Tackle needs UTF8. Create another database: createdb --encoding UTF8 --template template0 NAME`,
     )
   if (Number(server.version) < oldestServer)
     throw new StoreError(`Tackle needs PostgreSQL 15 or newer. The server has version ${server.name}.`)
@@ -249,7 +249,10 @@ export async function whileLost<T>(
   }
 }
 
-/** Names of prepared statements. A prepared statement belongs to a connection, so all stores can share the names. */
+/**
+ * Names of prepared statements, keyed by their text. A prepared statement belongs to a connection, so all stores can
+ * share the names.
+ */
 const names = new Map<string, string>()
 
 async function run(pool: Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
@@ -275,7 +278,7 @@ function lossTolerant(Parent: typeof Client): typeof Client {
   }
 }
 
-/** See {@link lossTolerant}. Throws {@link StoreError} if the package `pg` is not installed. */
+/** Loads `pg` and returns a {@link lossTolerant} client class. Throws {@link StoreError} if `pg` is not installed. */
 export const loadLossTolerantClient = async (): Promise<typeof Client> =>
   lossTolerant((await loadDriver()).Client)
 
@@ -298,7 +301,7 @@ async function loadDriver(): Promise<Pick<typeof import("pg"), "Client" | "Pool"
 function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(withHost(url))) return url
   throw new StoreError(
-    "The URL of the database is not valid. Example: postgres://user@host:5432/tackle (or, on a Unix socket, " +
+    "The database URL is not valid. Example: postgres://user@host:5432/tackle (or, on a Unix socket, " +
       "postgres:///tackle?host=/var/run/postgresql).",
   )
 }
@@ -359,7 +362,7 @@ const meanings: [RegExp, string][] = [
   [/^53/, "has no free disk space or memory. Free some, then try again."],
   [/^25006/, "is read-only, for example because it is a standby. Use the primary server."],
   [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
-  [/^23503/, "refused a change, because the session or message to which it belongs does not exist."],
+  [/^23503/, "rejected a change, because the session or message to which it belongs does not exist."],
   [/^(XX|58)/, "is damaged, or its disk has failed. Check the server's log."],
 ]
 
@@ -370,7 +373,7 @@ export function postgresError(
 ): TackleError {
   if (TackleError.isInstance(error)) return error
   const code = systemCode(error) ?? (isTransient(error) ? "08006" : "")
-  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? "refused a statement."
+  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? "rejected a statement."
   const subject = describe(options)
   return new StoreError(`T${subject.slice(1)} ${meaning} (${errorMessage(error)})`, error)
 }

@@ -3,13 +3,10 @@ import { type ContentLimits, type ContentStore, hashOf, isHash } from "./content
 import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 
-/** Maximum size in bytes of a content that is written without reading first whether it is stored. */
+/** Maximum size in bytes of content that is written without first checking whether it is already stored. */
 const smallBytes = 8192
 
-/**
- * Creates the {@link ContentStore} in the database of the sessions. If the database fails, its methods throw
- * `StoreError`.
- */
+/** Creates the {@link ContentStore} in the session database. If the database fails, its methods throw `StoreError`. */
 export function createPostgresContents(
   { query, schema }: Pick<PostgresConnection, "query" | "schema">,
   { putContent, noteContent, settled }: Pick<PostgresWriter, "putContent" | "noteContent" | "settled">,
@@ -26,8 +23,8 @@ export function createPostgresContents(
   }
 
   /**
-   * Returns true if the content is stored and was used within an hour. Most contents are, because the content after a
-   * change is also the content before the next one.
+   * Returns true if the content is stored and was used within the last hour. This is usually the case, because the
+   * content after a change is also the content before the next one.
    */
   async function isRecent(hash: string): Promise<boolean> {
     const [known] = await query(

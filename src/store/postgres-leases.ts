@@ -21,8 +21,8 @@ import {
 import { TenantLimitError } from "./tenants.ts"
 
 /**
- * The leases of a store. A lease expires after its time to live, measured by the server's clock, unless this process
- * renews it. One statement renews all leases of this process, at intervals of a third of that time.
+ * A store's leases. A lease expires after its time to live, measured by the server's clock, unless this process renews
+ * it. One statement renews all of this process's leases, at intervals of a third of that time.
  */
 export interface PostgresLeases {
   /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
@@ -50,17 +50,17 @@ export interface PostgresLeases {
 }
 
 /**
- * Time in milliseconds for which the session of an expired lease waits for another worker. Long enough to restart the
- * workers of a cluster.
+ * Time in milliseconds for which a session with an expired lease waits for another worker. Long enough to restart a
+ * cluster's workers.
  */
 const workerMs = 3_600_000
 
-/** SQL condition for the lease of a worker that was not asked to stop. */
+/** SQL condition for a lease whose worker was not asked to stop. */
 const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
 
 /**
- * Creates the leases of a store. `ttlMs` is the time to live in milliseconds. Leases are taken and ended together with
- * other writes.
+ * Creates a store's leases. `ttlMs` is the time to live in milliseconds. Leases are taken and ended together with other
+ * writes.
  */
 export function createPostgresLeases(
   { query, schema, channel }: PostgresConnection,
@@ -71,9 +71,9 @@ export function createPostgresLeases(
     endLease,
   }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "takeLeasesIn" | "endLease">,
 ): PostgresLeases {
-  /** Leases that this process holds, by number. */
+  /** Leases that this process holds, keyed by number. */
   const held = new Map<number, { controller: AbortController; renewed: number }>()
-  /** Leases that were taken in advance and that no engine uses yet, by session. */
+  /** Leases that were taken in advance and that no engine uses yet, keyed by session. */
   const reserved = new Map<string, Lease>()
   const ttl = `${ttlMs} milliseconds`
   let timer: NodeJS.Timeout | undefined

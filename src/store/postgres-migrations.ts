@@ -1,7 +1,7 @@
 /**
- * Migrations of the PostgreSQL schema. Entry n migrates a database from version n to n + 1. A released entry never
- * changes. Each entry only adds objects that the previous version ignores, so that both versions can run at the same
- * time. `schema` is a quoted identifier.
+ * PostgreSQL schema migrations. Entry n migrates a database from version n to n + 1. A released entry never changes.
+ * Each entry only adds objects that the previous version ignores, so that both versions can run at the same time.
+ * `schema` is a quoted identifier.
  *
  * Except in `contents`, the column `data` contains the whole object as JSON text: `jsonb` accepts neither NUL
  * characters nor lone surrogates. Ids sort by their bytes, as in SQLite.
@@ -297,9 +297,9 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
     FROM ${schema}.take_lease(session, new_holder_id, new_holder, ttl, NULL) t;
   END $$;
   `,
-  // Commits changes of several sessions like commit_changes. Then ends leases, takes leases like take_lease, and stores
-  // contents of files. Locks the rows of the sessions in the order of their ids first, so that two processes that write
-  // the same sessions cannot deadlock.
+  // Commits changes to several sessions like commit_changes. Then ends leases, takes leases like take_lease, and stores
+  // file contents. First locks the sessions' rows in the order of their ids, so that two processes that write the same
+  // sessions cannot deadlock.
   (schema) => `
   CREATE FUNCTION ${schema}.commit_shared(
     owners text[], counts bigint[], epochs bigint[], expected bigint[],

@@ -22,14 +22,14 @@ export interface PostgresReader {
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   pendingInputs(sessionID: string): Promise<Input[]>
   /**
-   * Returns the pending inputs of a session, the input with the id `named`, the holder of the lease, and the number of
-   * the session's last change.
+   * Returns a session's pending inputs, the input with the id `named`, the lease holder, and the number of the
+   * session's latest change.
    */
   currentInputs(sessionID: string, named: string | undefined): Promise<CurrentInputs & { seq: number }>
   sessionsWithInputs(): Promise<string[]>
 }
 
-/** Creates a reader for the tables of an open database. */
+/** Creates a reader for an open database's tables. */
 export function createPostgresReader({ query, schema }: PostgresConnection): PostgresReader {
   const changesOf = (kind: string, table: string, owner = "session_id") =>
     `SELECT '${kind}' AS kind, seq, data FROM ${schema}.${table} WHERE ${owner} = $1 AND seq > $2 AND EXISTS (SELECT FROM changed)`
@@ -48,7 +48,8 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
        UNION ALL SELECT p.message_id, p.id, p.data FROM ${schema}.parts p
          WHERE p.session_id = $1 AND p.message_id BETWEEN (SELECT min(id) FROM page) AND (SELECT max(id) FROM page)
        ORDER BY message_id, part_id NULLS FIRST`,
-    // Clients that follow a session ask often, and usually nothing has changed. In this case, the tables are not read.
+    // Clients that follow a session ask often. If nothing has changed, which is the usual case, the tables are not
+    // read.
     changes: `WITH changed AS MATERIALIZED (SELECT FROM ${schema}.sequences WHERE session_id = $1 AND seq > $2) ${[
       changesOf("session", "sessions", "id"),
       changesOf("message", "messages"),

@@ -7,13 +7,13 @@ import { type ControlChange, LeaseLostError, type Store } from "./store.ts"
 /** The store's methods for requests. */
 export interface PostgresRequests
   extends Pick<Store, "openRequest" | "requests" | "request" | "answerRequest"> {
-  /** Deletes unanswered requests whose leases have ended. */
+  /** Deletes unanswered requests whose leases are no longer valid. */
   removeStale(): Promise<void>
 }
 
 /** Creates the methods for requests. Each change and its notification are one statement. */
 export function createPostgresRequests({ query, schema, channel }: PostgresConnection): PostgresRequests {
-  /** SQL condition for a request `r` whose lease has not ended. */
+  /** SQL condition for a request `r` whose lease is still valid. */
   const isLeased = `EXISTS (SELECT FROM ${schema}.leases l WHERE l.session_id = r.session_id AND l.epoch = r.epoch
     AND l.expires_at > clock_timestamp())`
 
@@ -80,12 +80,12 @@ export function createPostgresRequests({ query, schema, channel }: PostgresConne
 /** Numbers that mark a notification as a control change. Numbers of other changes start at 1. */
 const marks = { request: 0, lease: -1 } as const
 
-/** Returns the payload of a notification about a control change. */
+/** Returns the notification payload for a control change. */
 export function controlPayload({ sessionID, what }: ControlChange): string {
   return JSON.stringify({ [sessionID]: marks[what] })
 }
 
-/** Returns the control change of a notification, or undefined for other changes. */
+/** Returns the control change that a notification reports, or undefined if it reports another change. */
 export function controlChangeOf(payload: Readonly<Record<string, unknown>>): ControlChange | undefined {
   const [[sessionID, mark] = [""]] = Object.entries(payload)
   if (mark !== marks.request && mark !== marks.lease) return undefined

@@ -7,14 +7,14 @@ import { queryWords, searchedText, wordsOf } from "./search.ts"
 import type { Store } from "./store.ts"
 
 /**
- * Creates the full-text search of a database. As in SQLite, a search first indexes the rows that changed since the
+ * Creates the full-text search for a database. As in SQLite, a search first indexes the rows that changed since the
  * previous search, so that writes need no extra work. `search_texts` has one row per title (with empty ids) and part.
  */
 export function createPostgresSearch(
   { query, transact, schema }: PostgresConnection,
   reader: PostgresReader,
 ): Store["search"] {
-  /** Indexes the changes of one session. */
+  /** Indexes one session's changes. */
   async function fill(sessionID: string): Promise<void> {
     await transact(async (run) => {
       // The row lock also excludes another process that indexes this session. The session may have been deleted in
@@ -66,7 +66,7 @@ export function createPostgresSearch(
     for (const { session_id } of stale) await fill(String(session_id))
   }
 
-  /** Returns the first matching text of each session: the ids of its message and part. */
+  /** Returns each matching session's id, with the ids of the message and part that contain its first matching text. */
   async function firstTexts(match: string, ids: readonly string[]): Promise<[string, string][]> {
     const rows = await query(
       `SELECT session_id, min(message_id || ' ' || part_id) AS place FROM ${schema}.search_texts
@@ -120,9 +120,7 @@ function titleOf(data: unknown): string {
   return parsed.ok ? String((parsed.value as { title?: unknown }).title ?? "") : ""
 }
 
-/**
- * Returns the searched text of a part. Returns an empty text for a damaged row, which must not prevent the search.
- */
+/** Returns a part's searched text, or an empty string for a damaged row, which must not prevent the search. */
 function textOf(data: unknown): string {
   try {
     return searchedText(JSON.parse(String(data)) as Part)

@@ -1,7 +1,7 @@
 import type { PostgresConnection } from "./postgres-connection.ts"
 import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
-/** Creates the functions that count the usage of tenants. */
+/** Creates the functions that count usage by tenant. */
 export function createPostgresTenants({ query, schema }: Pick<PostgresConnection, "query" | "schema">) {
   return {
     async addUsage({ tenant, day, id, tokens, cost }: UsageRecord): Promise<void> {

@@ -13,14 +13,14 @@ const maxPauseMs = 5_000
 /** Interval in milliseconds at which the connection is checked, because a lost connection may go unnoticed. */
 const checkMs = 5_000
 
-/** Callbacks of a listener. `onText` receives texts. `onConnected` is called when texts can arrive. */
+/** A listener's callbacks. `onText` receives texts. `onConnected` is called when texts can arrive. */
 interface Receiver {
   onText(text: string): void
   onConnected(): void
 }
 
 /**
- * Creates a watcher that reports commits of other processes. Uses LISTEN on one connection for all listeners. After
+ * Creates a watcher that reports commits by other processes. Uses LISTEN on one connection for all listeners. After
  * reconnecting, calls all listeners, because notifications may have been missed.
  */
 export function createPostgresWatcher({
@@ -36,7 +36,7 @@ export function createPostgresWatcher({
 } {
   const listeners = new Set<(sessionIDs?: ReadonlySet<string>) => void>()
   const bell = createControlBell()
-  /** Receivers by channel. */
+  /** Receivers, keyed by channel. */
   const receivers = new Map<string, Set<Receiver>>()
   let client: Client | undefined
   let retry: NodeJS.Timeout | undefined
@@ -175,7 +175,7 @@ export function createPostgresWatcher({
   }
 }
 
-/** Returns the name of the channel for the texts of an address. PostgreSQL limits names to 63 bytes. */
+/** Returns the name of the channel for texts to an address. PostgreSQL limits names to 63 bytes. */
 function mailChannel(channel: string, address: string): string {
   const name = `${channel}_${address}`
   if (Buffer.byteLength(name) <= 63) return name

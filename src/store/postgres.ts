@@ -24,14 +24,14 @@ import {
 
 /** Options for {@link openPostgresStore} and {@link migratePostgres}. */
 export interface PostgresStoreOptions {
-  /** Name of the schema with Tackle's tables. Default: `tackle`. */
+  /** Name of the schema that contains Tackle's tables. Default: `tackle`. */
   schema?: string
   /** Maximum number of connections, in addition to one for notifications. Default: 10. */
   connections?: number
   /** Maximum time in milliseconds that an operation waits for a server that does not answer. Default: 10,000. */
   retryMs?: number
   /**
-   * Time in milliseconds after which the lease of a stopped process expires. A running process renews its leases at
+   * Time in milliseconds after which a stopped process's lease expires. A running process renews its leases at
    * intervals of a third of this time. Default: 3000.
    */
   leaseMs?: number
@@ -40,7 +40,7 @@ export interface PostgresStoreOptions {
 /**
  * Opens a {@link Store} in PostgreSQL 15 or newer, which any number of machines can share. Needs the package `pg`. The
  * URL has the form `postgres://user:password@host:port/database`. Throws `StoreError` if the server cannot be used, or
- * if the tables do not have the version of this program. {@link migratePostgres} creates missing tables and updates old
+ * if the tables do not match this version of Tackle. {@link migratePostgres} creates missing tables and updates old
  * ones.
  *
  * Every commit is on the server's disk when its promise resolves, unless the server has `synchronous_commit = off`. If
@@ -52,8 +52,8 @@ export async function openPostgresStore(url: string, options: PostgresStoreOptio
 }
 
 /**
- * Creates Tackle's tables, or migrates them to the version of this program. Concurrent calls wait for each other.
- * Returns the versions before and after. Throws `StoreError` and changes nothing if the tables are newer.
+ * Creates Tackle's tables, or migrates them to this version of Tackle. Concurrent calls wait for each other. Returns
+ * the versions before and after. Throws `StoreError` and changes nothing if the tables are newer.
  */
 export function migratePostgres(
   url: string,
@@ -86,7 +86,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     if (connection.isClosed) throw new StoreError("The store is closed.")
   }
 
-  /** Wraps a read of one session so that it sees all earlier commits of this session in this store. */
+  /** Wraps a read of one session so that it sees all earlier commits to this session in this store. */
   function ofSession<A extends unknown[], T>(read: (sessionID: string, ...given: A) => Promise<T>) {
     return async (sessionID: string, ...given: A): Promise<T> => {
       assertOpen()
@@ -95,7 +95,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     }
   }
 
-  /** Wraps a read so that it sees every earlier commit of this store. */
+  /** Wraps a read so that it sees every earlier commit to this store. */
   function afterCommits<A extends unknown[], T>(read: (...given: A) => Promise<T>) {
     return async (...given: A): Promise<T> => {
       assertOpen()
@@ -125,8 +125,8 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
   }
 
   /**
-   * Returns the numbers of changes that a write has stored, although it failed with `error` because it was sent again
-   * after the first response was lost. Otherwise throws `error`.
+   * If a write failed with `error` only because it was sent again after its first response was lost, returns the
+   * numbers of the changes that it has stored. Otherwise, throws `error`.
    */
   async function sequencesOfSent(
     changes: readonly Change[],
@@ -145,7 +145,9 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     })
   }
 
-  /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
+  /**
+   * Returns the session's messages, or an empty list if one is damaged. The next use of the session reports the damage.
+   */
   async function readableMessages(sessionID: string): Promise<MessageWithParts[]> {
     try {
       return await reader.messages(sessionID)

@@ -6,8 +6,8 @@ import { parseJson } from "../util/json.ts"
 import { withFileLock } from "./file-lock.ts"
 
 /**
- * Returns the JSON value of a file. Returns undefined if the file is missing or contains invalid JSON. Throws the
- * system error if the file cannot be read.
+ * Returns a file's JSON value, or undefined if the file is missing or contains invalid JSON. Throws the system error if
+ * the file cannot be read.
  */
 export function readPrivateFile(path: string): unknown {
   let text: string
@@ -22,7 +22,7 @@ export function readPrivateFile(path: string): unknown {
 }
 
 /**
- * Replaces the JSON value of a file that only the user can read with the result of `change`. Readers see either the old
+ * Replaces a file's JSON value with the result of `change`. Only the user can read the file. Readers see either the old
  * or the new value. Updates are serialized across processes. Throws `TackleError` with the given code if the file
  * cannot be locked or written, and the system error if it cannot be read.
  */

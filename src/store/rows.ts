@@ -41,8 +41,8 @@ export function readSession(data: unknown): Session | undefined {
 }
 
 /**
- * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which names the row, if the row is damaged.
- * Checks only for damage by other programs or the disk, because full validation of many rows would be slow.
+ * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which identifies the row, if the row is
+ * damaged. Checks only for damage by other programs or the disk, because full validation of many rows would be slow.
  */
 export function parseRow<T>(
   { id, message_id, data }: Record<string, unknown>,

@@ -34,7 +34,7 @@ export async function openS3Contents(
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 
-  /** Sends a request and reads the whole answer, so that the connection can be used again. */
+  /** Sends a request and reads the whole response, so that the connection can be reused. */
   async function send(
     target: string,
     init: RequestInit = {},
@@ -58,7 +58,7 @@ export async function openS3Contents(
       status === 401 || status === 403
         ? ` Check that the key in AWS_ACCESS_KEY_ID can list, read, write and delete objects in the bucket ${bucket}.`
         : ""
-    throw failed(`The storage at ${base} answered ${method} with ${reason}.${advice}`)
+    throw failed(`The storage at ${base} responded to ${method} with ${reason}.${advice}`)
   }
 
   const addressOf = (hash: string) => `${base}/${prefix}${hash}`
@@ -143,7 +143,7 @@ function locate(url: string, variables: Variables): { bucket: string; base: stri
   return { bucket, base, prefix }
 }
 
-/** Returns the name of the variable that determines the address of the storage. */
+/** Returns the name of the variable that determines the storage address. */
 function addressVariable({ AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: shared }: Variables): string {
   return own ? "AWS_ENDPOINT_URL_S3" : shared ? "AWS_ENDPOINT_URL" : "AWS_REGION"
 }
@@ -189,7 +189,10 @@ function missing(bucket: string): StoreError {
   return failed(`The bucket ${bucket} does not exist. Create it, or change TACKLE_CONTENTS.`)
 }
 
-/** Returns the text of the first element with this name, undecoded, because keys, times and tokens contain no markup. */
+/**
+ * Returns the text of the first element with this name, without decoding it, because keys, times and tokens contain no
+ * markup.
+ */
 function textOf(xml: string, name: string): string | undefined {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
 }

@@ -3,7 +3,7 @@ import type { Part } from "../schema/part.ts"
 import type { Session, SessionMatch } from "../schema/session.ts"
 import type { SearchHit, SessionFilter, Store } from "./store.ts"
 
-/** Maximum number of words of a query. Later words are ignored. */
+/** Maximum number of words in a query. Later words are ignored. */
 const maxWords = 32
 
 /** Maximum length of a word in characters. Longer words, such as encoded data, are cut. */
@@ -12,7 +12,7 @@ const maxWordLength = 64
 /** Maximum number of characters that are searched in a part. */
 const maxTextLength = 100_000
 
-/** Matches a word of a text: letters, digits, marks and private-use characters. */
+/** Matches a word in a text: letters, digits, marks and private-use characters. */
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 
 const isASCII = /^[\0-\x7f]*$/
@@ -26,7 +26,7 @@ function folded(text: string): string {
   return (plain.match(word) ?? []).join("").slice(0, maxWordLength)
 }
 
-/** Returns the words of a text in lower case and without accents, so that they can be compared. */
+/** Returns the words in a text in lower case and without accents, so that they can be compared. */
 export function wordsOf(text: string): string[] {
   // This shortcut for ASCII texts takes a tenth of the time.
   if (isASCII.test(text))
@@ -35,7 +35,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /**
- * Returns the words of a query, at most {@link maxWords}. A session matches if it contains every word. The last word
+ * Returns the words in a query, at most {@link maxWords}. A session matches if it contains every word. The last word
  * may be the beginning of a longer word. Quotes and operators have no special meaning.
  */
 export function queryWords(query: string): string[] {
@@ -43,8 +43,8 @@ export function queryWords(query: string): string[] {
 }
 
 /**
- * Returns the text of a part that a search reads: text of the user and the model, the name of an attached file, or the
- * tool and arguments of a call. Returns an empty string for other parts.
+ * Returns a part's searchable text: text from the user or the model, the name of an attached file, or the tool and
+ * arguments of a call. Returns an empty string for other parts.
  */
 export function searchedText(part: Part): string {
   return textOf(part).slice(0, maxTextLength)
@@ -100,7 +100,7 @@ function textsOf(session: Session, messages: readonly MessageWithParts[]): Omit<
 
 /**
  * Returns the first text that contains all words. If no text does, returns the first text that contains the first word.
- * Returns undefined if one of the words occurs in none of the texts.
+ * Returns undefined if any of the words occurs in none of the texts.
  */
 function bestOf<T extends { text: string }>(texts: readonly T[], words: readonly string[]): T | undefined {
   const found = texts.map(({ text }) => matched(text, words))
@@ -116,19 +116,19 @@ function matched(text: string, words: readonly string[]): Set<number> {
   return found
 }
 
-/** Returns the indexes of the words of the query that match a word of a text. */
+/** Returns the indexes of the query words that match one word of a text. */
 function matches(each: string, words: readonly string[]): number[] {
   return words.flatMap((wanted, index) =>
     each === wanted || (index === words.length - 1 && each.startsWith(wanted)) ? [index] : [],
   )
 }
 
-/** Converts a search hit to the match that a list of sessions shows. */
+/** Converts a search hit to the match that a session list shows. */
 export function matchOf({ text, messageID, role }: SearchHit, query: string): SessionMatch {
   return { ...excerptOf(text, query), ...(messageID !== undefined && { messageID, role }) }
 }
 
-/** Maximum number of characters of an excerpt before the first matching word. */
+/** Maximum number of characters before the first matching word in an excerpt. */
 const leadLength = 50
 const excerptLength = 160
 

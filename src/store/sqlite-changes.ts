@@ -101,7 +101,7 @@ export function createChangeWriter(database: DatabaseSync): ChangeWriter {
         const id = sessionOf(change)
         if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1)
       }
-      // Last number of each session before these changes. The session itself may be one of the changes.
+      // Latest number of each session before these changes. The session itself may be one of the changes.
       const next = new Map<string, number>()
       for (const [id, count] of counts) next.set(id, Number(advance.get(id, count)?.seq) - count)
       return changes.map((change) => {

@@ -23,7 +23,7 @@ export interface SqliteConnection {
   run<T>(work: () => T): T
   /**
    * Like {@link run}, for work that writes. Throws {@link StoreRemovedError} if the database has been removed, moved or
-   * replaced since it was opened. SQLite would write to the old file without an error.
+   * replaced since it was opened, because SQLite would write to the old file without an error.
    */
   change<T>(work: () => T): T
   /** Runs `work` in one transaction. Call this within {@link change}. */
@@ -71,7 +71,7 @@ export function openMemoryConnection(): SqliteConnection {
 /**
  * Opens an existing file that cannot be written. If the database has no log, or SQLite cannot use the log, opens only
  * the main file, as immutable. `isCurrent` is false if the log may contain changes that are not visible for this
- * reason. Throws {@link StoreError} if the file is not a Tackle database of the current version.
+ * reason. Throws {@link StoreError} if the file is not a Tackle database with the current version.
  */
 export function openReadOnlyConnection(
   path: string,
@@ -158,7 +158,7 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
   const files = [path, `${path}-wal`].map((file) => ({ file, id: fileId(file) }))
 
   function run<T>(work: () => T): T {
-    if (!database.isOpen) throw new StoreError(`The store of ${path} is closed.`)
+    if (!database.isOpen) throw new StoreError(`The store at ${path} is closed.`)
     return guarded(path, () => waitWhileBusy(busyMs, work))
   }
 
@@ -247,7 +247,7 @@ const meanings: Record<number, string> = {
   11: "is damaged. Move it to another directory (keep it, because some data may be recoverable), then restart Tackle to create a new database.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
-  19: "refused a change, because the session or message to which it belongs does not exist.",
+  19: "rejected a change, because the session or message to which it belongs does not exist.",
   26: "is not a SQLite database. Move it to another directory, then restart Tackle to create a new database.",
 }
 

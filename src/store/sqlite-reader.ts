@@ -118,7 +118,7 @@ export function createReader(database: DatabaseSync): SqliteReader {
     },
     sequence,
     changes(sessionID, after) {
-      // Clients that follow a session call this often, and usually nothing has changed.
+      // Clients that follow a session call this often, usually when nothing has changed.
       if (sequence(sessionID) <= after) return []
       const rows = select.changes.all({ session: sessionID, after })
       return rows.map(({ kind, seq, data }) => ({

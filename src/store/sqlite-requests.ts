@@ -9,13 +9,13 @@ export interface RequestTable {
   list(): StoredRequest[]
   get(id: string): StoredRequest | undefined
   answer(id: string, answer: RequestAnswer): StoredRequest | undefined
-  /** Returns true if the lease of at least one unanswered request has ended. */
+  /** Returns true if the lease of at least one unanswered request is no longer valid. */
   hasStale(): boolean
-  /** Deletes the unanswered requests whose leases have ended. */
+  /** Deletes the unanswered requests whose leases are no longer valid. */
   removeStale(): void
 }
 
-/** Prepares the statements. `isLeased` returns true while the lease of a request has not ended. */
+/** Prepares the statements. `isLeased` returns true while a request's lease is valid. */
 export function createRequestTable(
   database: DatabaseSync,
   isLeased: (request: StoredRequest) => boolean,

@@ -7,19 +7,18 @@ import type { SqliteConnection } from "./sqlite-connection.ts"
 import type { SqliteReader } from "./sqlite-reader.ts"
 import type { SearchHit, SessionFilter } from "./store.ts"
 
-/** Full-text index of a database. */
+/** Full-text index for a database. */
 export interface SearchIndex {
   /** See `Store.search`. */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
-  /** Removes the words of deleted sessions from the index. The duration depends on the size of the index. */
+  /** Removes the words of deleted sessions from the index. The duration depends on the index size. */
   compact(): void
 }
 
 /**
- * The tables of the index. The first search creates them. All their data can be derived from the other tables.
- * `search_texts` has one row for each title (with empty ids) and each part. `search_words` contains the words of these
- * rows. `search_progress` contains the number of the last indexed change of each session. Deleting a session deletes
- * its rows.
+ * The index tables. The first search creates them. All their data can be derived from the other tables. `search_texts`
+ * has one row for each title (with empty ids) and each part. `search_words` contains the words of these rows.
+ * `search_progress` contains the number of each session's latest indexed change. Deleting a session deletes its rows.
  */
 const tables = `
   CREATE TABLE IF NOT EXISTS search_texts (
@@ -47,8 +46,8 @@ const tables = `
 const batchSize = 2_000
 
 /**
- * Creates the full-text index of a database. A search first indexes the rows that changed since the previous search, so
- * that writes need no extra work.
+ * Creates the full-text index for a database. A search first indexes the rows that changed since the previous search,
+ * so that writes need no extra work.
  */
 export function createSearchIndex(
   { run, change, transact }: SqliteConnection,
@@ -65,13 +64,13 @@ export function createSearchIndex(
     return statements
   }
 
-  /** Indexes the changes of one session. Call it within a transaction. Returns the number of rows that have changed. */
+  /** Indexes one session's changes and returns the number of changed rows. Call it within a transaction. */
   function fill(sessionID: string): number {
     const { progress, setProgress, title, parts, removed, remove, put, words } = open()
     const seq = reader.sequence(sessionID)
     // The session was deleted in the meantime.
     if (seq === 0) return 0
-    /** Number of the last change that is indexed, or -1. */
+    /** Number of the latest indexed change, or -1 if none is indexed. */
     const after = Number(progress.get(sessionID)?.seq ?? -1)
     let count = 0
     const index = (messageID: string, partID: string, text: string) => {
@@ -99,7 +98,7 @@ export function createSearchIndex(
           for (let count = 0; count < batchSize && stale.length > 0; ) count += fill(stale.pop() ?? "")
         }),
       )
-      // The first search of a large database takes seconds. Other work must not wait for it.
+      // The first search of a large database takes seconds, and other work must not wait for it.
       if (stale.length > 0) await nextTurn()
     }
   }
@@ -182,7 +181,7 @@ function textOf(data: unknown): string {
   }
 }
 
-/** Returns the text of a part. `place` contains the ids of its message and of the part. */
+/** Returns a part's text, with its message. `place` contains the ids of the message and the part. */
 function placeOf(database: DatabaseSync, sessionID: string, place: string): Omit<SearchHit, "session"> {
   const [messageID = "", partID = ""] = place.split(" ")
   const row = database

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
-/** Counts the usage of tenants, with prepared statements. */
+/** Counts usage by tenant, with prepared statements. */
 export interface SqliteTenants {
-  /** Returns the ids of the leased sessions of a tenant, except sessions of subagents. */
+  /** Returns the ids of a tenant's leased sessions, except subagent sessions. */
   leased(tenant: string): string[]
-  /** Stores the usage of a request. Call this within a transaction. */
+  /** Stores a request's usage. Call this within a transaction. */
   addUsage(usage: UsageRecord): void
-  /** Returns the usage of a tenant, without the number of running sessions. */
+  /** Returns a tenant's usage, without the number of running sessions. */
   usage(tenant: string, day: number): Omit<TenantUsage, "running">
 }
 

@@ -19,11 +19,11 @@ export interface SqliteWatchOptions {
 
 /** Interval in milliseconds between checks while the log changes, and on systems that do not report changes. */
 const activeMs = 200
-/** Delay in milliseconds between a reported change of the log and the check. One commit causes several reports. */
+/** Delay in milliseconds between a reported change to the log and the check. One commit causes several reports. */
 const reportMs = 10
 
 /**
- * Creates a watch of the database. Each commit by another connection changes `data_version`. The watch reads this value
+ * Creates a watch on the database. Each commit by another connection changes `data_version`. The watch reads this value
  * when the system reports a write to the log, because a frequent timer would use most of the CPU time of an idle
  * process. A synced commit becomes visible only some time after its last write to the log, so checks continue for a
  * while after a report.
@@ -94,7 +94,7 @@ export function createSqliteWatch(
 
   return {
     watch(listener) {
-      // Each watch gets a new wrapper, so the same listener can watch twice.
+      // Each watch gets a new wrapper, so the same listener can be added twice.
       const entry = () => listener()
       listeners.add(entry)
       if (!timer) begin()

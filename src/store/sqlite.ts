@@ -63,7 +63,7 @@ export async function openReadOnlySqliteStore(path: string): Promise<{ store: St
   }
 }
 
-/** Creates the store of an open database. `isAlive`: see {@link SqliteStoreOptions}. */
+/** Creates a store for an open database. For `isAlive`, see {@link SqliteStoreOptions}. */
 export function createStore(
   connection: SqliteConnection,
   isAlive: (holder: LeaseHolder) => boolean = isProcessRunning,
@@ -87,7 +87,7 @@ export function createStore(
     return tenants
   }
 
-  /** Returns the number of sessions of a tenant that a live engine holds, excluding the session `except`. */
+  /** Returns the number of a tenant's sessions that live engines hold, excluding the session `except`. */
   function runningOf(tenant: string, except?: string): number {
     const ids = tenantTable().leased(tenant)
     return ids.filter((id) => {
@@ -96,7 +96,9 @@ export function createStore(
     }).length
   }
 
-  /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
+  /**
+   * Returns the session's messages, or an empty list if one is damaged. The next use of the session reports the damage.
+   */
   function readableMessages(sessionID: string): MessageWithParts[] {
     try {
       return reader.messages(sessionID)
@@ -271,16 +273,16 @@ interface LeaseTable {
   current(sessionID: string): Lease | undefined
   holder(sessionID: string): LeaseHolder | undefined
   all(): Lease[]
-  /** Replaces the lease of the session. */
+  /** Replaces the session's lease. */
   put(sessionID: string, holder: LeaseHolder): Lease
   isCurrent(lease: Lease): boolean
-  /** Throws {@link LeaseLostError} if the lease has ended. */
+  /** Throws {@link LeaseLostError} if the lease is no longer valid. */
   assertCurrent(lease: Lease): void
-  /** Removes the lease. Does nothing if it has ended. */
+  /** Removes the lease. Does nothing if it is no longer valid. */
   remove(lease: Lease): void
   /** Records that the holder of the session's lease must stop. */
   stop(sessionID: string): void
-  /** Returns true if the lease has not ended and its holder must stop. */
+  /** Returns true if the lease is still valid and its holder must stop. */
   isStopping(lease: Lease): boolean
 }
 
@@ -300,7 +302,7 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
     isStopping: database.prepare("SELECT data ->> 'stops' AS stops FROM leases WHERE session_id = ?"),
   }
 
-  /** The greatest number of the leases that this store has issued. */
+  /** The greatest lease number that this store has issued. */
   let last = 0
 
   function current(sessionID: string): Lease | undefined {

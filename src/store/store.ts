@@ -12,7 +12,7 @@ import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
 /**
  * A change to write. Each object is written as a whole and replaces the stored object with the same id. A to-do list
- * replaces the list of its session.
+ * replaces its session's list.
  */
 export type Change =
   | { kind: "session"; session: Session }
@@ -30,7 +30,7 @@ export interface SequencedChange {
   change: Exclude<Change, { kind: "grant" | "grant.remove" }>
 }
 
-/** Returns the session of a change, or undefined for a change to a grant. */
+/** Returns the id of the session that a change belongs to, or undefined for a change to a grant. */
 export function sessionOf(change: Change): string | undefined {
   switch (change.kind) {
     case "session":
@@ -50,24 +50,24 @@ export function sessionOf(change: Change): string | undefined {
   }
 }
 
-/** Returns an input with the number of its first change. `seq` is used only for a new input. */
+/** Returns the input with the number of its first change, which is `seq` for a new input. */
 export function numbered(input: Input, seq: number): Input {
   return input.seq === 0 ? { ...input, seq } : input
 }
 
-/** The inputs of a session at one time. */
+/** A session's inputs at one point in time. */
 export interface CurrentInputs {
   /** Pending inputs in the order of `position`. */
   pending: Input[]
-  /** The input with the requested id, in any state. */
+  /** The requested input, even if it is no longer pending. Undefined if no input was requested or found. */
   named: Input | undefined
   /** Holder of the session's lease, whether or not the holder is alive. */
   holder: LeaseHolder | undefined
 }
 
 /**
- * A change outside the history of a session: a request was stored or answered, the lease was released, or its holder
- * was asked to stop. A listener that receives undefined must assume that any of these changes has happened.
+ * A change outside a session's history: a request was stored or answered, the lease was released, or its holder was
+ * asked to stop. A listener that receives undefined must assume that any of these changes may have happened.
  */
 export interface ControlChange {
   sessionID: string
@@ -76,7 +76,7 @@ export interface ControlChange {
 
 /** Selects sessions. Default: all sessions. */
 export interface SessionFilter {
-  /** Selects sessions of this worktree. */
+  /** Selects sessions in this worktree. */
   worktree?: string
   /** Selects children of this session. `null` selects sessions without a parent. */
   parentID?: string | null
@@ -84,12 +84,12 @@ export interface SessionFilter {
   limit?: number
 }
 
-/** A session that contains the words of a search. */
+/** A session that matches a search. */
 export interface SearchHit {
   session: Session
-  /** The first text that contains all words, or else the first text that contains the first word. */
+  /** The first text that contains all words, or, if no text does, the first text that contains the first word. */
   text: string
-  /** The message of the text, and its role. Absent if the text is the title. */
+  /** Id of the message that contains the text, and its role. Absent if the text is the title. */
   messageID?: string
   role?: Message["role"]
 }
@@ -101,14 +101,14 @@ export interface CommitOptions {
    * Default: false.
    */
   durable?: boolean
-  /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
+  /** Lease of the session. If it is no longer valid, the commit rejects with {@link LeaseLostError}. */
   lease?: Lease
   /**
-   * Ends `lease` after the changes, in the same transaction. See {@link Store.release}. The changes may be empty.
-   * Default: false.
+   * Whether to end `lease` after the changes, in the same transaction. See {@link Store.release}. The list of changes
+   * may then be empty. Default: false.
    */
   releases?: boolean
-  /** With `releases`, runs after the changes. See {@link UpdateInputsOptions.also}. */
+  /** Called after the changes if `releases` is true. See {@link UpdateInputsOptions.also}. */
   also?: UpdateInputsOptions["also"]
 }
 
@@ -124,9 +124,9 @@ export type TransactionQuery = (
 /** Options for {@link Store.updateInputs}. */
 export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   /**
-   * Runs after the inputs are stored, if there are any. In PostgreSQL, `also` is part of the transaction: if it
-   * rejects, or sends no statement for two seconds, the transaction is rolled back. If the transaction is repeated,
-   * `also` runs again. Other stores call it after the transaction, without `query`.
+   * Called after the inputs are stored, if there are any inputs. In PostgreSQL, `also` is part of the transaction: if
+   * it rejects, or sends no statement for two seconds, the transaction is rolled back. If the transaction is repeated,
+   * `also` is called again. Other stores call it after the transaction, without `query`.
    */
   also?(query?: TransactionQuery): Promise<void>
 }
@@ -145,13 +145,13 @@ export interface Mail {
   listen(address: string, onText: (text: string) => void, onConnected: () => void): () => void
 }
 
-/** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
+/** Selects messages in a session. Default: all messages. Messages are always returned in id order. */
 export interface MessagePage {
   /** Selects messages with a greater id. */
   after?: string
   /** Selects messages with a smaller id. */
   before?: string
-  /** Maximum number of messages, counted from the end of the history that `from` names. */
+  /** Maximum number of messages, counted from the end of the history that `from` specifies. */
   limit?: number
   /** The end from which `limit` counts. Default: `newest`. */
   from?: "newest" | "oldest"
@@ -173,13 +173,13 @@ export interface LeaseHolder extends ProcessIdentity {
 export interface Lease {
   sessionID: string
   holder: LeaseHolder
-  /** Number of the lease. A later lease of the session has another number or another holder. */
+  /** Number of the lease. A later lease for the session has another number or another holder. */
   epoch: number
   /** Aborts when the lease is lost. Absent in stores whose leases last as long as the process. */
   lost?: AbortSignal
   /**
-   * Returns false if the lease may have expired, by the clock of this process. Absent in stores whose leases last as
-   * long as the process.
+   * Returns false if the lease may have expired, by this process's clock. Absent in stores whose leases last as long as
+   * the process.
    */
   isCurrent?(): boolean
   /** True if {@link Store.reserve} took the lease. Its holder may have been asked to stop before the run started. */
@@ -191,11 +191,11 @@ export interface AbandonedSession {
   sessionID: string
   /** Number of the expired lease. */
   epoch: number
-  /** Time at which the lease expired, in milliseconds since the epoch, by the clock of the database. */
+  /** Time at which the lease expired, in milliseconds since the epoch, by the database's clock. */
   expired: number
 }
 
-/** Limits the number of sessions of a tenant that are leased at once. Sessions of subagents do not count. */
+/** Limit on the number of a tenant's sessions that are leased at once. Subagent sessions do not count. */
 export interface LeaseLimit {
   tenant: string
   sessions: number
@@ -221,7 +221,7 @@ export interface Reserved {
 export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
 
 /**
- * Thrown when a store of sessions or file contents cannot be opened, read or written, or refuses a change. The message
+ * Thrown when a store for sessions or file contents cannot be opened, read or written, or rejects a change. The message
  * says what to do next.
  */
 export class StoreError extends TackleError {
@@ -235,7 +235,7 @@ export class StoreError extends TackleError {
   }
 }
 
-/** Thrown if the database server did not respond within the time limit of an operation. */
+/** Thrown if the database server did not respond within an operation's time limit. */
 export class StoreUnreachableError extends StoreError {
   constructor(message: string, cause: unknown) {
     super(message, cause, "store.unreachable")
@@ -257,7 +257,8 @@ export class StoreRemovedError extends StoreError {
 }
 
 /**
- * Thrown by a write whose lease has ended because another engine has taken over the session. Nothing was written.
+ * Thrown by a write whose lease is no longer valid because another engine has taken over the session. Nothing was
+ * written.
  */
 export class LeaseLostError extends StoreError {
   constructor(sessionID: string) {
@@ -271,7 +272,7 @@ export class LeaseLostError extends StoreError {
 }
 
 /**
- * Thrown when a stored message or part cannot be read. `row` names the message or part. Other sessions are not
+ * Thrown when a stored message or part cannot be read. `row` identifies the message or part. Other sessions are not
  * affected.
  */
 export class DamagedRowError extends StoreError {
@@ -284,7 +285,7 @@ export class DamagedRowError extends StoreError {
 }
 
 /**
- * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. Except in a store in memory, a
+ * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. Except in an in-memory store, a
  * resolved `commit` survives the end of the process, and a durable commit and all earlier commits survive a power loss.
  * A rejected commit changes nothing, with two exceptions: it may have been stored if the server could not be reached
  * ({@link StoreUnreachableError}), or if `also` failed outside the transaction. Reads see every earlier commit and
@@ -292,8 +293,8 @@ export class DamagedRowError extends StoreError {
  */
 export interface Store {
   /**
-   * Time in milliseconds by which a change may be delayed to be stored with the next commit, if no caller waits for the
-   * change. Default: until the end of the current turn of the event loop.
+   * Maximum delay in milliseconds for a change that no caller waits for, so that it can be stored with the next commit.
+   * Default: until the end of the current turn of the event loop.
    */
   readonly noteMs?: number
   /**
@@ -302,11 +303,11 @@ export interface Store {
    * be stored.
    */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<number[]>
-  /** Returns the sequence number of the session's last change, or 0 if the session does not exist. */
+  /** Returns the sequence number of the session's latest change, or 0 if the session does not exist. */
   sequence(sessionID: string): Promise<number>
   /**
-   * Returns the changes of a session with a greater sequence number, in order. Each object is returned once, in its
-   * current state, with the number of its last change.
+   * Returns a session's changes with a sequence number greater than `after`, in order. Each object is returned once, in
+   * its current state, with the number of its latest change.
    */
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
@@ -325,7 +326,7 @@ export interface Store {
    * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
    * `decide` throws, nothing is stored. Calls `decide` again if the inputs change in the meantime. A new input with
    * `seq` 0 receives the number of this change. Returns the stored inputs with their sequence numbers. Throws {@link
-   * LeaseLostError} if `options.lease` has ended, and {@link StoreError} if the session does not exist.
+   * LeaseLostError} if `options.lease` is no longer valid, and {@link StoreError} if the session does not exist.
    */
   updateInputs(
     sessionID: string,
@@ -333,14 +334,14 @@ export interface Store {
     decide: (current: CurrentInputs) => readonly Input[],
     options?: UpdateInputsOptions,
   ): Promise<{ input: Input; seq: number }[]>
-  /** Returns the pending inputs of a session, sorted by position. */
+  /** Returns a session's pending inputs, sorted by position. */
   inputs(sessionID: string): Promise<Input[]>
   /** Returns the ids of all sessions with pending inputs. */
   sessionsWithInputs(): Promise<string[]>
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
   /**
-   * Returns the sessions that contain all words of a query, newest first. Searches titles, texts of the user and the
+   * Returns the sessions that contain all words in a query, newest first. Searches titles, texts from the user and the
    * model, names of attached files, and the tools and arguments of calls, but not outputs. The last word may be the
    * beginning of a longer word. Any text is a valid query. The result for a query without words is empty. The first
    * search takes longer, because it indexes the stored texts.
@@ -353,17 +354,17 @@ export interface Store {
   deleteSession(id: string): Promise<boolean>
   /**
    * Returns messages and their parts, both in id order. The cost depends only on the size of the page. Throws {@link
-   * DamagedRowError} if a message or part of the page cannot be read.
+   * DamagedRowError} if a message or part on the page cannot be read.
    */
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  /** Returns the project grants of the worktree and the grants of the session, oldest first. */
+  /** Returns the worktree's project grants and the session's grants, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
    * Leases the session to `holder`, unless another holder that is alive has the lease. In SQLite and memory, a holder
    * is alive while its process runs. In PostgreSQL, it is alive until its lease expires. A new lease ends the earlier
-   * one, even one of the same holder. Atomic across processes. Throws {@link StoreError} if the session does not exist,
-   * and `TenantLimitError` if the tenant has already reached the limit.
+   * one, even if it has the same holder. Atomic across processes. Throws {@link StoreError} if the session does not
+   * exist, and `TenantLimitError` if the tenant has already reached the limit.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**
@@ -374,15 +375,15 @@ export interface Store {
    */
   reserve?(reserving: Reserving, query: TransactionQuery): Promise<() => Reserved[]>
   /**
-   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker in PostgreSQL instead
+   * Ends the lease. Does nothing if it is no longer valid. With `passesOn`, a worker's lease in PostgreSQL instead
    * expires immediately, so that another worker continues the session.
    */
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the
    * changes from `settle` and ends the lease. If the changes cannot be applied, the lease is kept, and the next call
-   * tries again. If a session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases
-   * have ended.
+   * tries again. If a session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases are
+   * no longer valid.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
@@ -392,9 +393,9 @@ export interface Store {
   abandoned?(sessionID?: string): Promise<AbandonedSession[]>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
-  /** Records the usage of a model request. The tenant's records from before the previous day may be removed. */
+  /** Records a model request's usage. The tenant's records from before the previous day may be removed. */
   addUsage(usage: UsageRecord): Promise<void>
-  /** Returns the current usage of a tenant, with its tokens and cost on the given day. */
+  /** Returns a tenant's current usage, with its tokens and cost on the given day. */
   tenantUsage(tenant: string, day: number): Promise<TenantUsage>
   /** Returns the store of file contents in the same database. Absent if the contents are stored elsewhere. */
   contents?(limits: ContentLimits): ContentStore
@@ -403,17 +404,17 @@ export interface Store {
    * is alive. Later leases of the session are not affected.
    */
   stop(sessionID: string): Promise<Lease | undefined>
-  /** Returns true if the lease has not ended and its holder was asked to stop. */
+  /** Returns true if the lease is still valid and its holder was asked to stop. */
   isStopping(lease: Lease): Promise<boolean>
-  /** Stores a request that waits for the user. Throws {@link LeaseLostError} if the lease has ended. */
+  /** Stores a request that waits for the user. Throws {@link LeaseLostError} if the lease is no longer valid. */
   openRequest(request: StoredRequest, lease: Lease): Promise<void>
-  /** Returns the unanswered requests whose lease has not ended and whose holder is alive, oldest first. */
+  /** Returns the unanswered requests whose lease is still valid and whose holder is alive, oldest first. */
   requests(): Promise<StoredRequest[]>
-  /** Returns a request, answered or not. Returns undefined if it is not stored. */
+  /** Returns a request, whether or not it is answered, or undefined if it is not stored. */
   request(id: string): Promise<StoredRequest | undefined>
   /**
-   * Stores an answer, unless the request already has one. Returns the request with its first answer. Returns undefined
-   * if the request is not stored, or ended without an answer because its lease has ended. Atomic across processes.
+   * Stores an answer, unless the request already has one. Returns the request with its first answer, or undefined if
+   * the request is not stored, or if it was not answered while its lease was valid. Atomic across processes.
    */
   answerRequest(id: string, answer: RequestAnswer): Promise<StoredRequest | undefined>
   /** Short messages between the engines that use the store. Absent in stores that only one machine can use. */

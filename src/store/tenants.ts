@@ -2,23 +2,21 @@ import { TackleError } from "../util/errors.ts"
 import { dayMs } from "../util/sweep.ts"
 import { counted } from "../util/words.ts"
 
-/** Limits of one tenant across all processes that share a store. An absent limit does not apply. */
+/** Limits for one tenant across all processes that share a store. An absent limit does not apply. */
 export interface TenantLimits {
-  /**
-   * Maximum number of sessions that run at once. Sessions of subagents do not count. Inputs of further sessions wait.
-   */
+  /** Maximum number of sessions that run at once. Subagent sessions do not count. Inputs of further sessions wait. */
   sessions?: number
   /** Maximum number of tokens per day (UTC), excluding cache reads. */
   tokensPerDay?: number
   /** Maximum cost per day (UTC) in US dollars, at the prices in the config. */
   costPerDay?: number
-  /** Maximum number of pending inputs, counted across all sessions of the tenant. Further inputs are refused. */
+  /** Maximum number of pending inputs, counted across all of the tenant's sessions. Further inputs are rejected. */
   queued?: number
 }
 
-/** Current usage of a tenant. `tokens` and `cost` are the totals of one day. */
+/** A tenant's current usage. `tokens` and `cost` are the totals of one day. */
 export interface TenantUsage {
-  /** Number of sessions that engines are running, except sessions of subagents. */
+  /** Number of sessions that engines are running, except subagent sessions. */
   running: number
   /** Number of pending inputs. */
   queued: number
@@ -27,7 +25,7 @@ export interface TenantUsage {
   cost: number
 }
 
-/** The usage of one model request. */
+/** The usage by one model request. */
 export interface UsageRecord {
   tenant: string
   /** Id of the request. A second record with the same id and day replaces the first. */
@@ -58,7 +56,7 @@ export class TenantLimitError extends TackleError {
       tokensPerDay: `has used all ${maximum} of today's tokens`,
       costPerDay: `has spent today's budget of $${maximum}`,
     }[limit]
-    const next = isDaily ? "Try again after 00:00 UTC" : "Try again when a run has ended"
+    const next = isDaily ? "Try again after 00:00 UTC" : "Try again when a run has finished"
     super(
       `The tenant ${tenant} ${problem}. ${next}, or ask the operator to raise tenants.${tenant}.${limit} in the config.`,
       { code: `tenant.${names[limit]}`, recoverable: false },

@@ -137,7 +137,7 @@ describeS3("S3-compatible storage", () => {
       openS3Contents(url, defaultContentLimits, { ...server.variables, ...variables })
     const put = async (...given: Parameters<typeof open>) => (await open(...given)).put(Buffer.from("a"))
     const bucket = `s3://${server.bucket}`
-    await expect(put(bucket, { AWS_ACCESS_KEY_ID: "wrong" })).rejects.toThrow(/answered.*403.*can list/)
+    await expect(put(bucket, { AWS_ACCESS_KEY_ID: "wrong" })).rejects.toThrow(/responded.*403.*can list/)
     await expect(put("s3://missing-bucket")).rejects.toThrow(/missing-bucket does not exist/)
     await expect(put(bucket, { AWS_ENDPOINT_URL: "http://127.0.0.1:1" })).rejects.toThrow(
       /cannot be reached.*Check AWS_ENDPOINT_URL,/,
