@@ -18,7 +18,7 @@ export interface NewJob {
   reason: JobReason
   /**
    * Whether to forget the other jobs with the same key, including one that a worker has taken. The handler of a taken
-   * job keeps running, so set this only if the worker has ended or has lost the lease of the session. Has no effect if the
+   * job keeps running, so set this only if the worker has ended or has lost the session's lease. Has no effect if the
    * id is already known. Default: false.
    */
   replaces?: boolean
@@ -38,7 +38,7 @@ export interface Job {
   endIn?(query?: TransactionQuery): Promise<void>
 }
 
-/** Result of a handler that puts its job back, behind the other jobs of the same key. */
+/** Result of a handler that puts its job back, behind the other jobs with the same key. */
 export interface Again {
   reason: JobReason
   /** Time in milliseconds during which no worker takes the job. */
@@ -66,7 +66,7 @@ export interface WorkOptions {
   handle(job: Job): Promise<Again | undefined>
 }
 
-/** Numbers of jobs in the queue, across all processes. */
+/** Number of jobs in the queue, across all processes. */
 export interface DispatchStats {
   /** Jobs that no worker has taken. */
   waiting: number
@@ -86,14 +86,12 @@ export interface Dispatcher {
   enqueue(job: NewJob, transaction?: TransactionQuery): Promise<void>
   /** Starts to take jobs. Can be called only once. */
   work(options: WorkOptions): Promise<void>
-  /**
-   * Forgets all jobs of a key, including a job that a worker has taken. The handler of a taken job keeps running.
-   */
+  /** Forgets all jobs with a key, including a job that a worker has taken. The handler of a taken job keeps running. */
   cancel(key: string): Promise<void>
   stats(): Promise<DispatchStats>
   /**
-   * Stops taking jobs and waits up to `graceMs` (default 0) for the jobs of this process. Then aborts their signals and
-   * waits until the jobs have ended. Idempotent.
+   * Stops taking jobs and waits up to `graceMs` (default 0) for this process's jobs. Then aborts their signals and
+   * waits until the jobs have finished. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }

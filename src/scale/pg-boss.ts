@@ -13,7 +13,7 @@ import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispat
 
 /** Options for {@link openPgBossDispatcher}. */
 interface PgBossOptions {
-  /** Name of the schema with the tables of pg-boss. A missing schema is created. Default: `tackle_jobs`. */
+  /** Name of the schema that contains pg-boss's tables. A missing schema is created. Default: `tackle_jobs`. */
   schema?: string
   /** Maximum number of connections, in addition to one for notifications. Default: 3. */
   connections?: number
@@ -24,7 +24,7 @@ interface PgBossOptions {
   pollMs?: number
   /** Whether this process also removes old jobs. Default: false. */
   maintains?: boolean
-  /** Receives errors of handlers, and database errors that no call reports. */
+  /** Receives errors from handlers, and database errors that no call reports. */
   onProblem(message: string, error: unknown): void
 }
 
@@ -39,14 +39,14 @@ const queue = "sessions"
 
 /**
  * Time in seconds without a heartbeat after which a worker's job goes to another worker. pg-boss requires at least 10.
- * The lease of a session expires earlier, so another worker takes over the session before this time.
+ * A session's lease expires earlier, so another worker takes over the session before this time.
  */
 const heartbeatSeconds = 30
 
-/** Interval of heartbeats in milliseconds. */
+/** Heartbeat interval in milliseconds. */
 const beatMs = 1_000
 
-/** Time in milliseconds without a heartbeat after which the jobs of a worker are replaced. */
+/** Time in milliseconds without a heartbeat after which a worker's jobs are replaced. */
 const silentMs = 4_000
 
 /** Maximum time in milliseconds to wait for a server that does not answer. */
@@ -68,7 +68,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     await boss.createQueue(queue, {
       policy: "key_strict_fifo",
       heartbeatSeconds,
-      // The lease of the session shows whether its worker is alive.
+      // The session's lease shows whether its worker is alive.
       expireInSeconds: 24 * 3600,
       retryLimit: 1_000_000,
       retentionSeconds: 365 * 24 * 3600,
@@ -96,7 +96,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     if (startAfter === 0) await db.executeSql("SELECT pg_notify($1, '')", [channelOf(schema)])
   }
 
-  /** Forgets the jobs of a key, except one. */
+  /** Forgets the jobs with a key, except one. */
   async function cancel(key: string, db: Db, except?: string): Promise<void> {
     const jobs = await boss.findJobs(queue, { key, db })
     const open = jobs.filter(({ id, state }) => id !== except && openStates.includes(state))
@@ -210,7 +210,7 @@ function createWorker({
   replace(job: NewJob): Promise<void>
 }) {
   const active = new Map<string, { controller: AbortController; done: Promise<void> }>()
-  /** Jobs that a transaction of a handler marks as ended. */
+  /** Jobs that a handler's transaction marks as ended. */
   const ending = new Set<string>()
   let beating: Promise<unknown> | undefined
   /** Handled jobs that the next statement marks as ended in the database. */
@@ -291,7 +291,7 @@ function createWorker({
     try {
       const endIn = async (query?: TransactionQuery) => {
         if (!query) return
-        // Otherwise, the transaction and the heartbeat could wait for each other's jobs.
+        // Excludes the job from heartbeats, because this transaction and a heartbeat could wait for each other's jobs.
         ending.add(id)
         await beating?.catch(() => {})
         await boss.complete(queue, [id], null, { db: dbOf(query) })
@@ -331,7 +331,7 @@ function createWorker({
   async function endAll(ids: string[]): Promise<void> {
     // If this fails, other workers receive the jobs after the heartbeat times out.
     await lasting(() => boss.complete(queue, ids)).catch((error: unknown) =>
-      onProblem("jobs could not be ended", error),
+      onProblem("jobs could not be marked as ended", error),
     )
   }
 
@@ -350,9 +350,7 @@ function createWorker({
     }
   }
 
-  /**
-   * Replaces the jobs of workers that ended before they leased their session. No other process notices such a job.
-   */
+  /** Replaces jobs whose workers ended before they leased the session, because no other process notices these jobs. */
   async function replaceLost(): Promise<void> {
     const { rows } = await boss.getDb().executeSql(
       `SELECT id, singleton_key AS key, started_on::text AS started FROM ${schema}.job
@@ -385,7 +383,7 @@ function createWorker({
   }
 }
 
-/** Returns the UUID of a job. pg-boss stores each UUID only once. */
+/** Returns a job's UUID. pg-boss stores each UUID only once. */
 function idOf(key: string, id: string): string {
   const hex = createHash("sha256").update(`${key}\0${id}`).digest("hex")
   // Version 8 is reserved for custom formats such as this one.

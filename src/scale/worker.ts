@@ -11,7 +11,7 @@ import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
 /** Options for {@link startWorker}. */
 export interface WorkerOptions {
-  /** Store of all sessions, which the caller closes. All engines must use this store. */
+  /** Store for all sessions, which the caller closes. All engines must use this store. */
   store: Store
   /** The queue of sessions. The worker closes it. */
   dispatcher: Dispatcher
@@ -21,7 +21,7 @@ export interface WorkerOptions {
   roots: readonly string[]
   /**
    * Rebuilds the worktree of a session whose directory does not exist on this machine, in a directory inside the roots.
-   * Default: such a session waits for a worker on its machine.
+   * Default: the session waits for a worker on its machine.
    */
   openWorkspace?: WorkspaceOpener
   /**
@@ -40,8 +40,8 @@ export interface WorkerOptions {
 /** A running worker. */
 export interface Worker {
   /**
-   * Stops taking sessions, and waits up to `graceMs` for the runs. Then interrupts the runs, and passes their sessions
-   * to other workers. Idempotent.
+   * Stops taking sessions, and waits up to `graceMs` for the runs to finish. Then interrupts the remaining runs, and
+   * passes their sessions to other workers. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }
@@ -66,7 +66,7 @@ export async function startWorker({
   sweepMs = 1000,
   onProblem,
 }: WorkerOptions): Promise<Worker> {
-  /** The sessions that this worker is running, each with the controller that stops its run. */
+  /** The sessions that this worker is running, keyed by id, each with the controller that stops its run. */
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>()
   /** Sessions that were leased with their jobs, until their handlers start. */
   const reserved = new Map<string, Reserved>()
@@ -85,8 +85,9 @@ export async function startWorker({
   })
 
   /**
-   * Returns the session if it can run here, after rebuilding its worktree if necessary. Otherwise returns undefined.
-   * `since` is the time at which the session began to wait for a worker on its machine, in milliseconds since the epoch.
+   * Returns the session if it can run here, after rebuilding its worktree if necessary, or undefined if it cannot.
+   * `since` is the time at which the session began to wait for a worker on its machine, in milliseconds since the
+   * epoch.
    */
   async function openHere(
     session: Session,
