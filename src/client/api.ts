@@ -47,53 +47,53 @@ export interface SessionApi {
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session. First come the stored changes with a number greater than `after`. Without
-   * `after`, no stored changes are sent. Then comes a `part.updated` without a number for each part that is being
-   * streamed, with its text so far. All later events follow as they happen. Ends when the signal aborts or the session
-   * is deleted. In the same process, also ends after a `reset` and when the engine closes.
+   * Returns the session's events. First come the stored changes with a number greater than `after`. Without `after`, no
+   * stored changes are sent. Then comes a `part.updated` without a number for each part that is being streamed, with
+   * its text so far. All later events follow as they happen. Ends when the signal aborts or the session is deleted. In
+   * the same process, also ends after a `reset` and when the engine closes.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /**
-   * Waits until the session is idle. Resolves with the `run.completed` event of the last run that the engine has seen,
-   * or with undefined if it has seen no run.
+   * Waits until the session is idle. Resolves with the `run.completed` event of the latest run that the engine has
+   * seen, or with undefined if it has seen no run.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
-  /** Stops the run, and pauses the queue or, with `clear`, withdraws the pending inputs and returns them. */
+  /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs instead and returns them. */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Returns messages, oldest first. With `before`, returns only the messages before the message with this id. With
    * `limit`, returns only the newest of these messages.
    */
   messages(page?: Pick<MessagePage, "before" | "limit">): Promise<MessageWithParts[]>
-  /** Returns the to-do list of the session. */
+  /** Returns the session's to-do list. */
   todos(): Promise<Todo[]>
   /**
-   * Returns the number of the session's last change. To follow a session without a gap, read this number first, open
+   * Returns the number of the session's latest change. To follow a session without a gap, read this number first, open
    * `events({ after: number })`, and then read the data: the stream contains everything that happens after the read.
    */
   sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
-  /** Undoes the file changes of the last turn that changed files, or of several turns. */
+  /** Undoes the file changes of the latest turn that changed files, or of several turns. */
   undo(options?: UndoOptions): Promise<UndoResult>
   /**
-   * Restores the changes of the last undone turn. After an undo of several turns, each call restores one turn, oldest
-   * first.
+   * Restores the changes of the most recently undone turn. After an undo of several turns, each call restores one turn,
+   * oldest first.
    */
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
 /**
- * The sessions of an engine. If the id is unknown, `delete` resolves with false, and other operations resolve with
+ * An engine's sessions. If the id is unknown, `delete` resolves with false, and other operations resolve with
  * undefined.
  */
 export interface SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
   get(id: string): Promise<SessionApi | undefined>
   /**
-   * Lists the sessions of this worktree, newest first, except the sessions of subagents. `everywhere` lists the sessions
-   * of all worktrees. `search` selects the sessions that contain all its words. Lists at most `limit` sessions
-   * (default: 100). To list more, increase `limit`. With `Infinity`, lists all of them.
+   * Lists the sessions in this worktree, newest first, except subagent sessions. `everywhere` lists the sessions in all
+   * worktrees. `search` selects the sessions that contain all its words. Lists at most `limit` sessions (default: 100).
+   * To list more, increase `limit`. With `Infinity`, lists all of them.
    */
   list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<ListedSession[]>
   status(id: string): Promise<SessionStatus | undefined>
@@ -102,8 +102,7 @@ export interface SessionsApi {
   undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /**
-   * Returns the archive of a session and the sessions of its subagents. `sanitize` removes all texts, file names and
-   * paths.
+   * Returns the archive of a session and its subagents' sessions. `sanitize` removes all texts, file names and paths.
    */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /** Stores an archive as a session. `copy` assigns new ids. */
@@ -114,14 +113,14 @@ export interface SessionsApi {
 
 /**
  * The part of the engine's interface that works both in the same process and over a network. The library's `Tackle` and
- * the client of a server implement it.
+ * the client for a server implement it.
  */
 export interface TackleApi {
   readonly sessions: SessionsApi
   readonly agents: Awaitable<ReadonlyMap<string, Pick<Agent, "name" | "description" | "mode">>>
   /**
-   * Calls the listener for every event. With `otherProcesses`, includes the permission requests and questions of other
-   * processes on the same store, and the answers to them. A server always includes them. Returns a function that
+   * Calls the listener for every event. With `otherProcesses`, includes the permission requests and questions from
+   * other processes on the same store, and the answers to them. A server always includes them. Returns a function that
    * unsubscribes.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
@@ -131,8 +130,8 @@ export interface TackleApi {
    */
   reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
   /**
-   * Returns the permission requests and questions that wait for the user, oldest first, including those of other
-   * processes on the same store. With `sessionID`, returns only the requests of this session and its subagents.
+   * Returns the permission requests and questions that wait for the user, oldest first, including those from other
+   * processes on the same store. With `sessionID`, returns only the requests from this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   pendingRequests(sessionID?: string): Awaitable<PermissionRequest[]>
@@ -142,13 +141,13 @@ export interface TackleApi {
     pending(sessionID?: string): Awaitable<QuestionRequest[]>
   }
   /**
-   * Finds files of the project by letters in their paths, best match first. Returns at most `limit` paths (default:
+   * Finds files in the project by letters in their paths, best match first. Returns at most `limit` paths (default:
    * 20). Omits ignored files and files that a rule denies for `read`.
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
   /**
-   * Sends text like `SessionApi.send`. Text that starts with `/` can call a command, a skill or a prompt of an MCP
-   * server. Resolves with undefined if the session does not exist.
+   * Sends text like `SessionApi.send`. Text that starts with `/` can call a command, a skill or an MCP server's prompt.
+   * Resolves with undefined if the session does not exist.
    */
   send(
     sessionID: string,
@@ -157,7 +156,7 @@ export interface TackleApi {
   ): Promise<Receipt | undefined>
   /** Lists the permissions that the user granted with "always" in this worktree. */
   grants(): Promise<Grant[]>
-  /** Revokes grants of this worktree. Rejects if an id is unknown. */
+  /** Revokes grants in this worktree. Rejects if an id is unknown. */
   revoke(ids: readonly string[]): Promise<void>
   commands(): Awaitable<Pick<Command, "name" | "description">[]>
   models(): Awaitable<Pick<ModelInfo, "ref" | "name" | "limit">[]>
@@ -172,7 +171,7 @@ export interface TackleApi {
   mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers, which `send` calls as `/server:prompt`. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
-  /** Returns the state of the project. The first call tests the sandbox by running a command in it. */
+  /** Returns the project's state. The first call tests the sandbox by running a command in it. */
   project(): Promise<ProjectStatus>
   /** Calls one tool, with the same checks as for a call by a model. Needs no model and stores no session. */
   callTool(call: {

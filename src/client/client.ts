@@ -19,8 +19,8 @@ export interface ClientOptions {
   token?: string
   /**
    * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to
-   * call tools. If undefined, data of the project, such as agents, commands, tools and grants, is that of the server's
-   * first root, and `sessions.list` lists the sessions of all projects.
+   * call tools. If undefined, project data, such as agents, commands, tools and grants, comes from the server's first
+   * root, and `sessions.list` lists the sessions in all projects.
    */
   directory?: string
   /** Replacement for the global `fetch`. */
@@ -40,14 +40,14 @@ export interface ClientOptions {
   onProblem?(error: unknown): void
 }
 
-/** A client of a server. Has the part of the library's interface that {@link TackleApi} describes. */
+/** A client for a server. Has the part of the library's interface that {@link TackleApi} describes. */
 export interface TackleClient extends TackleApi {
   readonly sessions: SessionsClient
 }
 
 /**
  * Creates a client for a server that was started with `tackle serve`. Does not connect before its first use. Methods
- * reject with a {@link ClientError}. An error of the library that the server reports keeps its code.
+ * reject with a {@link ClientError}. A library error that the server reports keeps its code.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options
@@ -59,10 +59,9 @@ export function createClient(options: ClientOptions): TackleClient {
    */
   function project(): { directory: string } {
     if (directory !== undefined) return { directory }
-    throw new ClientError(
-      "This request needs the directory of a project. Pass `directory` to createClient.",
-      { code: "client.directory" },
-    )
+    throw new ClientError("This request needs a project directory. Pass `directory` to createClient.", {
+      code: "client.directory",
+    })
   }
 
   async function items<T>(path: string, query: ApiRequest["query"], signal?: AbortSignal): Promise<T[]> {
@@ -73,7 +72,7 @@ export function createClient(options: ClientOptions): TackleClient {
     return items(path, { directory })
   }
 
-  /** Returns the requests that wait for the user. Returns an empty list for an unknown session. */
+  /** Returns the requests that wait for the user, or an empty list for an unknown session. */
   async function pending(sessionID?: string): Promise<WaitingRequest[]> {
     return (
       (await orUnknown("session.unknown", items<WaitingRequest>("/request", { session: sessionID }))) ?? []
@@ -112,7 +111,7 @@ export function createClient(options: ClientOptions): TackleClient {
     }
     if (signal?.aborted) throw abortReason(signal)
     throw new ClientError(
-      "The connection to the server closed before the call ended. The call may have taken effect. Check this before you repeat it.",
+      "The connection to the server closed before the call finished. The call may have taken effect, so check before you repeat it.",
       {
         code: "client.unreachable",
       },

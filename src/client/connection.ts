@@ -34,7 +34,7 @@ export interface ApiRequest {
   isFirst?: boolean
 }
 
-/** The connection of a client to its server. */
+/** A client's connection to its server. */
 export interface Connection {
   /** Sends a request and returns the parsed JSON of the response. Throws {@link ClientError} if the request fails. */
   request<T>(request: ApiRequest): Promise<T>
@@ -49,7 +49,7 @@ export interface Connection {
   streamsOpened(): Promise<void>
 }
 
-/** Returns a path of the API with encoded segments. */
+/** Returns an API path with encoded segments. */
 export function apiPath(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("")
 }
@@ -84,10 +84,10 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.removeEventListener("abort", wake)
 }
 
-/** Default of {@link ApiRequest.answerMs} for a request that is safe to repeat. */
+/** Default {@link ApiRequest.answerMs} for a request that is safe to repeat. */
 const defaultAnswerMs = 15_000
 
-/** Creates the connection of a client. Does not connect until the first request. */
+/** Creates a client's connection. Does not connect until the first request. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { token, retryMs } = options
   const base = options.url.replace(/\/+$/, "")
@@ -186,12 +186,12 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** Time in milliseconds after which a connection that breaks shows that the server was available. */
+/** Time in milliseconds that a connection must last before it breaks to show that the server was available. */
 const heldMs = 1_000
 
 /**
- * Returns true if a server held the connection for a while before it broke, as in a long poll. `ms` is the duration of
- * the request. Only Node reports the cause.
+ * Returns true if a server held the connection for a while before it broke, as in a long poll. `ms` is the request's
+ * duration. Always false in browsers, because only Node reports the cause.
  */
 function wasHeld({ cause }: ClientError, ms: number): boolean {
   const { code } = Object(Object(cause).cause) as { code?: unknown }

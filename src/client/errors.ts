@@ -11,8 +11,8 @@ export interface ClientErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * An error from the server, the connection or the client. An error of the library that the server reports keeps its
- * code, such as `input.conflict`. The library's `TackleError.isInstance` returns true for a `ClientError`.
+ * An error from the server, the connection or the client. A library error that the server reports keeps its code, such
+ * as `input.conflict`. The library's `TackleError.isInstance` returns true for a `ClientError`.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError"
@@ -31,10 +31,7 @@ export class ClientError extends Error {
   }
 }
 
-/**
- * Returns the reason of an aborted signal if the reason is a Tackle error. Wraps any other reason in a {@link
- * ClientError}.
- */
+/** Returns an aborted signal's reason if it is a Tackle error. Wraps any other reason in a {@link ClientError}. */
 export function abortReason({ reason }: AbortSignal): Error {
   if (typeof reason === "object" && reason !== null && marker in reason) return reason as Error
   return new ClientError("The request was aborted before it finished.", { code: "aborted", cause: reason })

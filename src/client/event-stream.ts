@@ -10,25 +10,25 @@ export interface FollowOptions {
   /** Time in milliseconds without data after which a connection counts as lost. */
   silenceMs: number
   sessionID: string
-  /** Number of the last event that the reader knows. Undefined to receive only new events. */
+  /** Number of the last event that the reader received. Undefined to receive only new events. */
   after: number | undefined
   signal: AbortSignal | undefined
   /**
-   * True if the stream also contains the events of all other sessions. These events are not repeated after an
+   * Whether the stream also contains the events of all other sessions. These events are not repeated after an
    * interruption.
    */
   others?: boolean
-  /** Returns the number of the session's last change. */
+  /** Returns the number of the session's latest change. */
   sequence(): Promise<number>
   /** Returns the requests that wait for the user, as events. */
   asked(): Promise<TackleEvent[]>
 }
 
 /**
- * Returns the events of a session like the library's `events`, and reconnects after every interruption. Each numbered
- * event occurs once, in order. After a reset with the reason `unknown`, all objects of the session follow in their
- * current state. Ends when the signal aborts or the session is deleted. Throws {@link ClientError} if the server refuses
- * the stream.
+ * Returns a session's events like the library's `events`, and reconnects after every interruption. Each numbered event
+ * occurs once, in order. After a reset with the reason `unknown`, all objects of the session follow in their current
+ * state. Ends when the signal aborts or the session is deleted. Throws {@link ClientError} if the server rejects the
+ * request.
  */
 export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
   const { connection, silenceMs, sessionID, others, sequence } = options
@@ -65,8 +65,8 @@ export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterato
 }
 
 /**
- * Calls the listener for all events of the server until the signal aborts. Misses events that occur while the connection
- * is interrupted. Rejects with {@link ClientError} if the server refuses the stream.
+ * Calls the listener for all of the server's events until the signal aborts. Misses events that occur while the
+ * connection is interrupted. Rejects with {@link ClientError} if the server rejects the request.
  */
 export async function followAll({
   listener,
@@ -82,7 +82,7 @@ export async function followAll({
 }
 
 /**
- * Returns the events of a stream, and opens the stream again whenever it is interrupted, until the signal aborts or the
+ * Returns a stream's events, and opens the stream again whenever it is interrupted, until the signal aborts or the
  * server reports that the session does not exist. Opens the first stream immediately. After each interruption, adds the
  * requests that wait for the user and that the reader has not received.
  */
@@ -135,7 +135,7 @@ function reconnecting<T extends SessionEvent>({
   return read()
 }
 
-/** Yields the items of a connection. Inserts the missed items as soon as they are loaded. */
+/** Yields a connection's items. Inserts the missed items as soon as they are loaded. */
 async function* withMissed<T>(
   items: AsyncGenerator<T, undefined>,
   missed: Promise<T[]> | undefined,
@@ -159,7 +159,7 @@ async function* withMissed<T>(
   }
 }
 
-/** Yields the items of one connection. Ends when the connection ends, breaks or times out, or when the signal aborts. */
+/** Yields one connection's items. Ends when the connection ends, breaks or times out, or when the signal aborts. */
 export async function* streamItems<T>(
   response: Response,
   { silenceMs, signal }: { silenceMs: number; signal?: AbortSignal | undefined },

@@ -10,8 +10,8 @@ import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connecti
 import { fetchSessionEvents } from "./event-stream.ts"
 
 /**
- * State of a session on a server. `seq` is the number of the session's last change. To receive all later changes, call
- * `events({ after: seq })`.
+ * State of a session on a server. `seq` is the number of the session's latest change. To receive all later changes,
+ * call `events({ after: seq })`.
  */
 export interface RemoteSession extends ListedSession {
   seq: number
@@ -29,7 +29,7 @@ export interface SessionClient extends SessionApi {
   }): AsyncIterableIterator<SessionEvent>
 }
 
-/** The sessions of a server. */
+/** A server's sessions. */
 export interface SessionsClient extends SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionClient>
   get(id: string): Promise<SessionClient | undefined>
@@ -38,7 +38,7 @@ export interface SessionsClient extends SessionsApi {
   fork(id: string, options?: { at?: string }): Promise<SessionClient | undefined>
 }
 
-/** One page of a list of the API. */
+/** One page of an API list. */
 export interface Page<T> {
   items: T[]
   next?: string
@@ -49,20 +49,20 @@ export interface SessionsOptions {
   connection: Connection
   silenceMs: number
   directory: string | undefined
-  /** Returns the directory of the client. Throws `ClientError` if the client has no directory. */
+  /** Returns the client's directory. Throws `ClientError` if the client has no directory. */
   project(): { directory: string }
-  /** Returns the requests of a session that wait for the user, as events. */
+  /** Returns a session's requests that wait for the user, as events. */
   asked(sessionID: string): Promise<TackleEvent[]>
 }
 
-/** Maximum number of items of one page. */
+/** Maximum number of items on one page. */
 const pageSize = 1_000
 
 /** Default for the number of listed sessions, as in the same process. */
 const defaultListed = 100
 
 /**
- * Maximum time in seconds that one request waits for a session to become idle. Must be less than the default of {@link
+ * Maximum time in seconds that one request waits for a session to become idle. Must be less than the default {@link
  * ApiRequest.answerMs}. Short requests also let the client notice a lost connection early enough to repeat the request.
  */
 const waitSeconds = 10
@@ -78,7 +78,7 @@ export function createSessions({
   const { request } = connection
   const unknown = "session.unknown"
 
-  /** Runs an operation of a session. Resolves with undefined if the session does not exist. */
+  /** Runs an operation on a session. Resolves with undefined if the session does not exist. */
   function operate<T>(id: string, name: string, body: object, signal?: AbortSignal): Promise<T | undefined> {
     return orUnknown(
       unknown,
@@ -175,7 +175,7 @@ export function createSessions({
       update: (change) => request({ method: "PATCH", path: path(), body: change }),
       send(text, { id: inputID = newInputID(), delivery, files = [] } = {}) {
         const body = { id: inputID, delivery, ...contentOf(text, files) }
-        // Because of the id, a second attempt returns the receipt of the first attempt.
+        // Because of the id, a second attempt returns the receipt from the first attempt.
         return post("input", body, { isRepeatable: true })
       },
       inputs: {
@@ -220,7 +220,7 @@ function newInputID(): string {
   return `inp_${crypto.randomUUID().replaceAll("-", "")}`
 }
 
-/** Returns the content of an input as the API expects it. */
+/** Returns an input's content as the API expects it. */
 function contentOf(text: string, files: readonly PromptFile[]): object {
   if (files.length === 0) return { text }
   const texts = text === "" ? [] : [{ type: "text", text }]

@@ -4,7 +4,7 @@ import { QuestionAnswers } from "../schema/question.ts"
 import { createEventMapper, type EventMapper, type MapperOptions, type StreamedText } from "./event-mapper.ts"
 import type { RequestAnswer, WaitingRequests } from "./mapped-stream.ts"
 
-/** An event of AG-UI 1.0. */
+/** An AG-UI 1.0 event. */
 export interface AguiEvent {
   type: string
   [field: string]: unknown
@@ -18,7 +18,7 @@ const ClientMessage = z.looseObject({
   toolCallId: z.string().optional(),
 })
 
-/** Body of a request by an AG-UI client. The server ignores the client's `tools`, `context` and `state`. */
+/** Body of a request from an AG-UI client. The server ignores the client's `tools`, `context` and `state`. */
 export const AguiRequest = z.looseObject({
   threadId: z.string(),
   runId: z.string(),
@@ -41,12 +41,12 @@ export interface InterruptAnswer extends RequestAnswer {
   after: number
 }
 
-/** The parsed request of an AG-UI client: new text from the user, or answers to interrupts. */
+/** The parsed request from an AG-UI client: new text from the user, or answers to interrupts. */
 export type AguiTurn =
   | { kind: "send"; id: string; text: string }
   | { kind: "answer"; answers: InterruptAnswer[] }
 
-/** JSON Schema of the payload that answers a permission request. */
+/** JSON Schema for the payload that answers a permission request. */
 const permissionSchema = {
   type: "object",
   properties: {
@@ -57,7 +57,7 @@ const permissionSchema = {
   required: ["approved"],
 }
 
-/** JSON Schema of the payload that answers questions. */
+/** JSON Schema for the payload that answers questions. */
 const questionSchema = {
   type: "object",
   properties: { answers: { type: "array", items: { type: "array", items: { type: "string" } } } },
@@ -71,8 +71,8 @@ const PermissionPayload = z.object({
 })
 
 /**
- * Parses the answers of a request or, if the request has no answers, its last message. Returns undefined if an answer
- * is invalid, or if the last message is not from the user.
+ * Parses the answers in a request or, if it has no answers, its last message. Returns undefined if an answer is
+ * invalid, or if the last message is not from the user.
  */
 export function readAguiTurn({ messages, resume = [] }: z.infer<typeof AguiRequest>): AguiTurn | undefined {
   if (resume.length > 0) {
@@ -118,7 +118,7 @@ export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
   }
 }
 
-/** Creates a mapper from the events of one run to events of AG-UI. */
+/** Creates a mapper from the events of one run to AG-UI events. */
 export function createAguiStream({
   run,
   waiting: requests,
@@ -168,8 +168,8 @@ function outputOf(state: ToolPart["state"]): string {
 }
 
 /**
- * Returns the requests that wait for the user, as interrupts. The id of each interrupt contains the number of the last
- * event. When the client answers, the stream continues after this event.
+ * Returns the requests that wait for the user, as interrupts. The id of each interrupt contains the number of the
+ * latest event. When the client answers, the stream continues after this event.
  */
 function interruptsOf(waiting: WaitingRequests, seq: number): object[] {
   const permissions = waiting.permissions().map((request) => ({

@@ -27,7 +27,7 @@ const ToolPartOfClient = z.looseObject({
 })
 
 /**
- * Body of a request by the AI SDK's chat transport. The server reads only the last message, because it stores the
+ * Body of a request from the AI SDK's chat transport. The server reads only the last message, because it stores the
  * session itself.
  */
 export const ChatRequest = z.looseObject({
@@ -43,7 +43,7 @@ export const ChatRequest = z.looseObject({
     .min(1),
 })
 
-/** The parsed last message of a chat: new text from the user, or answers to permission requests. */
+/** The parsed last message in a chat: new text from the user, or answers to permission requests. */
 export type ChatTurn =
   | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
   | {
@@ -54,7 +54,7 @@ export type ChatTurn =
     }
 
 /**
- * Parses the last message of a request: new text from the user, or approvals of tool calls. Returns undefined for any
+ * Parses the last message in a request: new text from the user, or approvals for tool calls. Returns undefined for any
  * other message.
  */
 export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | undefined {
@@ -90,9 +90,8 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
 }
 
 /**
- * Creates a mapper from the events of a session to the chunks of one message. `messageID` is the message that the
- * client continues, if any. `open` returns the unanswered permission requests of the session
- * and its subagents.
+ * Creates a mapper from a session's events to the chunks of one message. `messageID` is the message that the client
+ * continues, if any. `open` returns the unanswered permission requests from the session and its subagents.
  */
 export function createUiStream({
   sessionID,

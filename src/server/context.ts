@@ -12,29 +12,30 @@ import type { SessionView } from "./schemas/session-schemas.ts"
 /** Services that all routes share. */
 export interface ServerContext {
   version: string
-  /** Directory with the files of the web page. Undefined if the page is not served. */
+  /** Directory with the web page's files. Undefined if the page is not served. */
   pageDirectory?: string
-  /** Store of all sessions. */
+  /** Store for all sessions. */
   store: Store
   engines: Engines
-  /** Permission requests and questions of other processes that use the same store. */
+  /** Permission requests and questions from other processes that use the same store. */
   otherRequests: OtherRequests
   /**
-   * Calls the listener for every event of every engine. Also reports the requests of other processes, if the server
-   * serves their sessions. With `tenant`, reports only events of this tenant's sessions. Returns a function that
+   * Calls the listener for every event of every engine. Also reports requests from other processes, if the server
+   * serves their sessions. With `tenant`, reports only events from this tenant's sessions. Returns a function that
    * unsubscribes.
    */
   followEvents(listener: (event: TackleEvent) => void, tenant?: string): () => void
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
-   * the maximum number of running sessions. This limit does not apply to sessions of a tenant, whose inputs wait instead.
+   * the maximum number of running sessions. This limit does not apply to a tenant's sessions, whose inputs wait
+   * instead.
    */
   assertStartsWork(sessionID?: string, tenant?: string): void
-  /** Ends the streams of a session. */
+  /** Ends a session's streams. */
   endStreams(sessionID: string): void
   /**
-   * Returns a signal that aborts when the streams of the session must end. Pass an empty id for a stream of all
-   * sessions. Call `release` when the stream has ended. `release` also aborts the signal.
+   * Returns a signal that aborts when the session's streams must end. Pass an empty id for a stream of all sessions.
+   * Call `release` when the stream has ended. `release` also aborts the signal.
    */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
@@ -50,7 +51,7 @@ export async function sessionOf({ store, engines }: ServerContext, id: string): 
   return session
 }
 
-/** Runs `work` with the handle of a session. Throws the same errors as {@link sessionOf}. */
+/** Runs `work` with a session's handle. Throws the same errors as {@link sessionOf}. */
 export async function withSession<T>(
   context: ServerContext,
   id: string,
@@ -65,8 +66,7 @@ export async function withSession<T>(
 }
 
 /**
- * Returns a session in the format of the API. The returned state is at least as new as the change with the number
- * `seq`.
+ * Returns a session in the API's format. The returned state is at least as recent as the change with the number `seq`.
  */
 export async function viewOf(context: ServerContext, session: Session): Promise<SessionView> {
   const { store, engines } = context
@@ -76,7 +76,7 @@ export async function viewOf(context: ServerContext, session: Session): Promise<
   return { ...current, seq, status }
 }
 
-/** Returns the status of a session. `tackle` is the engine of the session's directory, if that engine is open. */
+/** Returns a session's status. `tackle` is the engine for the session's directory, if that engine is open. */
 export async function statusOf(
   store: Store,
   sessionID: string,

@@ -28,29 +28,29 @@ export interface HeldEngine {
   release(): void
 }
 
-/** The engines of a server, one per directory. */
+/** A server's engines, one per directory. */
 export interface Engines {
   /** Directories that contain all projects. */
   readonly roots: readonly string[]
-  /** The first root. Used for requests that do not name a directory. */
+  /** The first root. Used for requests that do not specify a directory. */
   readonly defaultDirectory: string
   /**
    * Returns the path of a directory with all symbolic links resolved. Throws `ServerError` if `directory` is not the
    * absolute path of a directory inside the roots.
    */
   resolve(directory: string): string
-  /** Throws `ServerError` if the directory of a stored session is outside the roots. */
+  /** Throws `ServerError` if a stored session's directory is outside the roots. */
   assertServed(directory: string): void
   /** Returns true for a directory inside the roots. */
   isServed(directory: string): boolean
   /**
-   * Returns the engine of a directory. Opens the engine if necessary. Throws the errors of `resolve` and of opening the
-   * engine, and `ServerError` if the server is stopping or too many engines are in use.
+   * Returns the engine for a directory, and opens it if necessary. Throws the same errors as `resolve` and {@link
+   * EnginesOptions.open}, and `ServerError` if the server is stopping or too many engines are in use.
    */
   hold(directory: string): Promise<HeldEngine>
-  /** Runs `work` with the engine of a directory. */
+  /** Runs `work` with the engine for a directory. */
   use<T>(directory: string, work: (tackle: Tackle) => Promise<T>): Promise<T>
-  /** Returns the engine of a directory if it is open. */
+  /** Returns the engine for a directory, or undefined if it is not open. */
   find(directory: string): Tackle | undefined
   all(): Tackle[]
   /** Returns the sessions that have published events since their engine was opened. Idle sessions may be missing. */
@@ -85,7 +85,7 @@ export function createEngines(options: EnginesOptions): Engines {
 
   function outside(subject: string): ServerError {
     return new ServerError(
-      `${subject} is outside the directories of this server: ${roots.join(", ")}. Start the server with --root to serve it.`,
+      `${subject} is outside the directories that this server serves: ${roots.join(", ")}. Start the server with --root to serve it.`,
       { code: "directory.forbidden" },
     )
   }
@@ -97,11 +97,11 @@ export function createEngines(options: EnginesOptions): Engines {
     try {
       real = realpathSync(directory)
     } catch {
-      // Outside the roots, the answer must not reveal which directories exist.
+      // Outside the roots, the response must not reveal which directories exist.
       if (!isServed(directory)) throw outside(directory)
       throw invalid(`The directory ${directory} does not exist.`)
     }
-    // The answer must not reveal the target of a link.
+    // The response must not reveal the target of a link.
     if (!isServed(real)) throw outside(directory)
     if (!statSync(real).isDirectory()) throw invalid(`${directory} is not a directory.`)
     return real
@@ -229,7 +229,7 @@ function invalid(message: string): ServerError {
   return new ServerError(message, { code: "directory.invalid" })
 }
 
-/** Returns the error for a request that would exceed a limit of the server. `reason` names the limit. */
+/** Returns the error for a request that would exceed a server limit. `reason` describes the limit. */
 export function tooMany(reason: string): ServerError {
   return new ServerError(`${reason} Send the request again later.`, {
     code: "server.busy",

@@ -58,7 +58,7 @@ const codes = {
   503: ["server.busy", "server.stopping", "engine.closed"],
 } as const
 
-/** An error code of the API. */
+/** An API error code. */
 export type ErrorCode = (typeof codes)[keyof typeof codes][number]
 
 const statuses = new Map<string, number>(
@@ -66,7 +66,7 @@ const statuses = new Map<string, number>(
 )
 
 /**
- * Returns the HTTP status of an error code. Codes that the API does not define have the status 502 if they are codes of
+ * Returns the HTTP status of an error code. Codes that the API does not define have the status 502 if they come from
  * providers or MCP servers, and otherwise 500.
  */
 export function statusOf(code: string): number {
@@ -82,7 +82,7 @@ interface ServerErrorOptions {
   headers?: Readonly<Record<string, string>>
 }
 
-/** An error response of the API. Its code determines the HTTP status. */
+/** An API error response. Its code determines the HTTP status. */
 export class ServerError extends TackleError {
   readonly details: unknown
   readonly headers: Readonly<Record<string, string>>
@@ -101,7 +101,7 @@ export function notFound(
   return new ServerError(`The ${kind} ${JSON.stringify(id)} does not exist.`, { code: `${kind}.unknown` })
 }
 
-/** The body of every error. */
+/** The body of every error response. */
 export interface ErrorBody {
   error: { code: string; message: string; details?: unknown }
 }
@@ -153,12 +153,12 @@ function describe(error: unknown): Shown {
   return { status: status === 500 && error instanceof UsageError ? 400 : status, code, message }
 }
 
-/** Returns the message and details for clients. The error's own message names command-line flags. */
+/** Returns the message and details for clients, because the error's own message refers to command-line flags. */
 function undoRefused({ summary, refused, turns }: UndoRefusedError): Pick<Shown, "message" | "details"> {
   const advice =
     turns > 1
       ? adviceForSeveral
-      : 'Check these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file, but counts the turn as undone or redone.'
+      : 'Check these files first. Send {"others": true} to restore only the other files, if any, or {"skip": true} to change no file but count the turn as undone or redone.'
   return { message: `${summary}\n${advice}`, details: { files: refused } }
 }
 

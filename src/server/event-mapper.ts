@@ -37,8 +37,8 @@ export interface Protocol<T> {
   /** Ends a call whose arguments never became complete. */
   callCancelled?(callID: string): T[]
   /**
-   * Returns the items that end the output if permission requests or questions are waiting for the user, or otherwise no
-   * items. `knows` returns true if the client has the call.
+   * Returns the items that end the output if permission requests or questions are waiting for the user, or an empty
+   * array if none are. `knows` returns true if the client has the call.
    */
   waiting(state: { seq: number; knows(callID: string): boolean }): T[]
   /** Ends the output after a run. `error` is the reason if the run failed. */
@@ -51,7 +51,7 @@ export interface Protocol<T> {
 
 /** Options for {@link createEventMapper}. */
 export interface MapperOptions {
-  /** Number of the last event that the client knows. */
+  /** Number of the last event that the client received. */
   after: number
   /** Id of an input. Events before the run that answers this input are ignored. Default: all events are used. */
   inputID?: string | undefined
@@ -67,7 +67,7 @@ export function createEventMapper<T>(
   { after, inputID, since = "", known = { calls: [], results: [] } }: MapperOptions,
 ): EventMapper<T> {
   const fromUser = new Set<string>()
-  /** The number of characters sent so far, for each text that is not complete. */
+  /** Incomplete texts, keyed by id, with the number of characters sent so far. */
   const texts = new Map<string, { text: StreamedText; length: number }>()
   const closedTexts = new Set<string>()
   const calls = new Map<string, ToolPart["state"]["status"]>()

@@ -66,7 +66,7 @@ export function eventStream(
     onEnd()
   }
 
-  /** Sends the first events that fit into one write. */
+  /** Sends as many events as fit into one write, in order. */
   function send(controller: ReadableStreamDefaultController<Uint8Array>): void {
     const chunks: Uint8Array[] = []
     let size = 0

@@ -6,7 +6,7 @@ import { isLoopback, loopbackHosts } from "../util/local-server.ts"
 import { ServerError, unsupportedType } from "./errors.ts"
 import { type Authenticator, includes, type Scope, type Token } from "./tokens.ts"
 
-/** Data of a Hono request: Node's request and response, and the token, which the guard sets. */
+/** Data for a Hono request: Node's request and response, and the token, which the guard sets. */
 export interface ServerEnvironment {
   Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
   Variables: { token: Token }
@@ -19,7 +19,7 @@ export interface GuardOptions {
   /** Origins of web pages that may use the server, such as `https://tackle.example.com`. */
   origins: readonly string[]
   authenticator: Authenticator
-  /** Maximum size of a body in bytes. */
+  /** Maximum body size in bytes. */
   maxBodyBytes: number
   /** Maximum number of concurrent requests per token, including event streams. */
   maxRequests: number
@@ -41,8 +41,8 @@ const responseHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates middleware that checks the host, origin, method and body of every request, and the token unless the path is
- * public. Checking `Host` and `Origin` blocks web pages whose domain resolves to this machine.
+ * Creates middleware that checks the host, origin, method and body of every request, and, unless the path is public,
+ * the token. Checking `Host` and `Origin` blocks web pages whose domain resolves to this machine.
  */
 export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironment> {
   const hosts = allowedHosts(options)
@@ -61,7 +61,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
   }
 }
 
-/** Creates middleware that rejects a request if the scope of its token does not include the given scope. */
+/** Creates middleware that rejects a request if its token's scope does not include the given scope. */
 export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
   return async (c, next) => {
     const { scope: present } = c.get("token")
@@ -85,7 +85,7 @@ function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
 
 /**
  * Throws if the host is not allowed. If the server does not listen on a loopback address, any IP address is allowed
- * too: an attacker cannot register an IP address as a domain name.
+ * too, because an attacker cannot register an IP address as a domain name.
  */
 function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean): void {
   const name = nameIn(header)
@@ -101,19 +101,19 @@ function nameIn(host: string): string {
 }
 
 /**
- * Returns true if the request comes from a page of an allowed origin, and false if it comes from a page of this server
- * or from no page. Throws for a page of any other origin.
+ * Returns true if the request comes from a page on an allowed origin, and false if it comes from a page on this server
+ * or from no page. Throws for a page on any other origin.
  */
 function assertOrigin(origin: string | undefined, host: string, origins: readonly string[]): boolean {
   if (origin === undefined || isOwnOrigin({ origin, host })) return false
   if (origins.includes(origin)) return true
-  throw new ServerError(`Requests from pages of ${origin} are not served. Allow the origin with --cors.`, {
+  throw new ServerError(`Requests from pages on ${origin} are not served. Allow the origin with --cors.`, {
     code: "origin.forbidden",
   })
 }
 
 /**
- * Rejects unsupported methods. Hono would answer HEAD with the handler for GET and open an event stream that nothing
+ * Rejects unsupported methods, including HEAD: Hono would handle it like GET and open an event stream that nothing
  * reads.
  */
 function assertMethod(method: string): void {
@@ -165,8 +165,8 @@ async function assertToken(
 }
 
 /**
- * Returns the name of the login cookie. The name contains the port, because browsers share cookies between all ports of
- * a host.
+ * Returns the login cookie's name. The name contains the port, because browsers share cookies between all ports of a
+ * host.
  */
 export function cookieName({ socket }: IncomingMessage): string {
   return `tackle-${socket.localPort ?? 0}`
@@ -179,8 +179,8 @@ function cookieIn(incoming: IncomingMessage): string | undefined {
 }
 
 /**
- * Throws unless a request with a cookie comes from a page of this server. Browsers also send the cookie with requests
- * from pages on other ports of the same host.
+ * Throws unless a request with a cookie comes from a page on this server, because browsers also send the cookie with
+ * requests from pages on other ports of the same host.
  */
 function assertOwnPage({ headers, method }: IncomingMessage): void {
   const site = headers["sec-fetch-site"]
@@ -226,7 +226,7 @@ async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promis
   setBody(c, Buffer.concat(chunks).toString("utf8") || "{}")
 }
 
-/** Sets the text that routes parse as the body of the request. */
+/** Sets the text that routes parse as the request body. */
 function setBody(c: Context, text: string): void {
   // Hono also accepts promises here, although its types do not.
   c.req.bodyCache.text = Promise.resolve(text) as never

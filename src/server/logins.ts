@@ -8,16 +8,16 @@ interface Signer {
 /** Logs web pages in. A page receives a ticket in its URL and exchanges it for a cookie. */
 export interface Logins<Token> {
   /**
-   * Creates a ticket for one login with the scope of a token. The ticket is valid for `seconds`, by default {@link
+   * Creates a ticket for one login with a token's scope. The ticket is valid for `seconds`, by default {@link
    * ticketSeconds}.
    */
   ticketFor(token: Token, seconds?: number): string
   /**
-   * Returns the value of the cookie for a ticket. Returns undefined for an unknown, used or expired ticket. The cookie
-   * expires after `cookieSeconds`, or when the token is removed. It stays valid if the server restarts.
+   * Returns the cookie value for a ticket, or undefined for an unknown, used or expired ticket. The cookie expires
+   * after `cookieSeconds`, or when the token is removed. It stays valid if the server restarts.
    */
   exchange(ticket: string): string | undefined
-  /** Returns the token of a cookie, or undefined for an invalid or expired cookie. */
+  /** Returns the token for a cookie, or undefined for an invalid or expired cookie. */
   find(cookie: string): Token | undefined
 }
 
@@ -30,7 +30,7 @@ export const cookieSeconds = 30 * 24 * 60 * 60
 /** Maximum number of unused tickets. The oldest ticket is removed first. */
 const maxTickets = 100
 
-/** Creates the store of tickets and the signer of cookies for a server. `now` returns the time in milliseconds. */
+/** Creates the ticket store and the cookie signer for a server. `now` returns the time in milliseconds. */
 export function createLogins<Token extends Signer>(
   tokens: readonly Token[],
   now: () => number = Date.now,

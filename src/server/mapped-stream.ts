@@ -16,7 +16,7 @@ import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
 import type { EventMapper } from "./event-mapper.ts"
 
-/** Access to the waiting permission requests and questions of a session and its subagents. */
+/** Access to the waiting permission requests and questions from a session and its subagents. */
 export interface WaitingRequests {
   permissions(): PermissionRequest[]
   questions(): QuestionRequest[]
@@ -28,7 +28,7 @@ export interface RequestAnswer {
   reply: PermissionReply | { answers: QuestionAnswers } | { dismissed: true }
 }
 
-/** OpenAPI description of a response that is a mapped stream. */
+/** OpenAPI description for a response that is a mapped stream. */
 export const mappedStream = {
   200: {
     description: "Server-sent events. Each `data` is one item as JSON.",
@@ -36,20 +36,20 @@ export const mappedStream = {
   },
 }
 
-/** Access to the session of a mapped stream. */
+/** Access to a mapped stream's session. */
 export interface MappedSession {
   tackle: Tackle
   handle: SessionHandle
   waiting: WaitingRequests
   /**
-   * Answers requests of the session and its subagents. Skips permission requests that have already been answered.
+   * Answers requests from the session and its subagents. Skips permission requests that have already been answered.
    * Throws `ServerError` if a request is unknown, or if a question has already been answered. If a request belongs to
    * another session, throws before it answers any request.
    */
   reply(answers: readonly RequestAnswer[]): Promise<void>
   /**
-   * Returns the events of the session after a sequence number, and new requests of its subagents. The caller must read
-   * the channel to its end or close it.
+   * Returns the session's events after a sequence number, and new requests from its subagents. The caller must read the
+   * channel to its end or close it.
    */
   follow(after: number): Channel<SessionEvent>
 }
@@ -99,8 +99,8 @@ export async function respondWithItems(
 }
 
 /**
- * Converts the events with a mapper and yields the items. `present` is the number of the session's last change when the
- * stream began.
+ * Converts the events with a mapper and yields the items. `present` is the number of the session's latest change when
+ * the stream began.
  */
 export async function* itemsOf<T>(
   mapper: EventMapper<T>,
@@ -119,7 +119,7 @@ export async function* itemsOf<T>(
       const problem =
         event.reason === "behind"
           ? "The client read too slowly."
-          : "The session has no event with the number that the client sent."
+          : "The session has no event with the requested number."
       yield* mapper.failed(`${problem} Load the session again.`)
       return
     }
@@ -134,7 +134,7 @@ export async function* itemsOf<T>(
 }
 
 /**
- * Yields the events of a session until the session is idle. The last event is the end of the last run, even if that run
+ * Yields a session's events until the session is idle. The last event is the end of the latest run, even if that run
  * ended before the first event or in another process.
  */
 export async function* untilIdle(
@@ -143,7 +143,7 @@ export async function* untilIdle(
 ): AsyncGenerator<SessionEvent, undefined> {
   const leave = new AbortController()
   let end: EventOf<"run.completed"> | undefined
-  /** Number of the last change at the time when the session became idle. */
+  /** Number of the latest change at the time when the session became idle. */
   let target = Number.POSITIVE_INFINITY
   async function addEnd(): Promise<void> {
     const completed = await session.wait({ signal: leave.signal })
@@ -165,7 +165,7 @@ export async function* untilIdle(
   }
 }
 
-/** Returns the end of a run in another process, which the events do not contain. */
+/** Returns the `run.completed` event for a run in another process, which the events do not contain. */
 function endElsewhere(sessionID: string): EventOf<"run.completed"> {
   const usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
   const result = { status: "completed" as const, exitCode: 0, text: "", messageIDs: [], usage }
@@ -211,8 +211,8 @@ function give(tackle: Tackle, requestID: string, reply: RequestAnswer["reply"]) 
 }
 
 /**
- * Returns the events of a session, and new requests of its subagents. The stored changes after `after` do not count
- * toward the maximum number of waiting events.
+ * Returns a session's events, and new requests from its subagents. The stored changes after `after` do not count toward
+ * the maximum number of waiting events.
  */
 function eventsOf(
   { maxWaiting }: ServerContext,

@@ -13,7 +13,7 @@ export interface OpenCodeEvent {
   properties: OpenCodeObject
 }
 
-/** Returns a session in OpenCode's format. `version` is the version of the server. */
+/** Returns a session in OpenCode's format. `version` is the server's version. */
 export function toOpenCodeSession(session: Session, version: string): OpenCodeObject {
   const { id, title, directory, worktree, parentID, agent, model, time, undone = [] } = session
   const last = undone.at(-1)
@@ -75,12 +75,12 @@ function toOpenCodeError({ name, message, status }: { name: string; message: str
   return { name: known ?? "UnknownError", data: { message, statusCode: status, isRetryable: false } }
 }
 
-/** Creates a function that converts the events of a server. The function omits events that OpenCode does not have. */
+/** Creates a function that converts a server's events. The function omits events that OpenCode does not have. */
 export function createOpenCodeEvents(version: string): (event: TackleEvent) => OpenCodeEvent[] {
   let count = 0
   /**
-   * The message ID of each part that is being streamed. Tackle's deltas contain only the part ID, but OpenCode's also
-   * contain the message ID.
+   * Message IDs of the parts that are being streamed, keyed by part ID, because OpenCode's deltas also contain the
+   * message ID, but Tackle's contain only the part ID.
    */
   const messages = new Map<string, string>()
 

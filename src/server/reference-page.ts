@@ -13,7 +13,7 @@ export interface ShownSchema {
   oneOf?: readonly ShownSchema[]
   anyOf?: readonly ShownSchema[]
   description?: string
-  /** Type of the messages of a stream. */
+  /** Type of a stream's messages. */
   contentSchema?: ShownSchema
 }
 
@@ -43,7 +43,7 @@ export interface Document {
   components: { schemas: Readonly<Record<string, ShownSchema>> }
 }
 
-/** Returns all operations of a document, in the order of the document. */
+/** Returns all operations in a document, in document order. */
 export function operationsOf({ paths }: Document): { method: string; path: string; operation: Operation }[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -54,14 +54,14 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
   )
 }
 
-/** Returns the fields with a description that occur in the alternatives of a schema. Omits duplicates. */
+/** Returns the fields with a description in a schema's alternatives, without duplicates. */
 export function alternativeFields({ oneOf, anyOf }: ShownSchema): { name: string; description: string }[] {
   const fields = (oneOf ?? anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties))
   const described = fields.flatMap(([name, { description }]) => (description ? [{ name, description }] : []))
   return [...new Map(described.map((field) => [JSON.stringify(field), field])).values()]
 }
 
-/** Returns the type of a schema as text, such as `Session[]` or `"once" | "reject"`. */
+/** Returns a schema's type as text, such as `Session[]` or `"once" | "reject"`. */
 export function typeText(schema: ShownSchema | undefined): string {
   if (schema === undefined) return "any"
   if (schema.contentSchema) return `stream of ${typeText(schema.contentSchema)}`

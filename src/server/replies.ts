@@ -9,10 +9,10 @@ import type { Engines } from "./engines.ts"
 import { notFound, ServerError } from "./errors.ts"
 import type { Reply } from "./schemas/request-schemas.ts"
 
-/** The requests that wait for the user, in all engines of a server and in other processes on its database. */
+/** The requests that wait for the user, in all of a server's engines and in other processes on its database. */
 export interface Replies {
   /**
-   * Returns the waiting requests, oldest first. With `sessionID`, returns only the requests of this session and its
+   * Returns the waiting requests, oldest first. With `sessionID`, returns only the requests from this session and its
    * subagents.
    */
   list(sessionID?: string): Promise<WaitingRequest[]>
@@ -35,14 +35,14 @@ export interface RepliesOptions {
  */
 const maxRemembered = 1_000
 
-/** Creates the {@link Replies} of a server. */
+/** Creates the {@link Replies} for a server. */
 export function createReplies({ engines, store, otherRequests }: RepliesOptions): Replies {
   /**
-   * First replies, by request. A reply taken from an event lacks the scope and the patterns of the grant, so it is not
+   * First replies, keyed by request. A reply taken from an event lacks the grant's scope and patterns, so it is not
    * exact.
    */
   const answered = new Map<string, { reply: Reply; isExact: boolean }>()
-  /** Replies that are being applied. */
+  /** Replies that are being applied, keyed by request. */
   const applying = new Map<string, Promise<unknown>>()
 
   engines.subscribe((event) => {
@@ -70,7 +70,7 @@ export function createReplies({ engines, store, otherRequests }: RepliesOptions)
     })
   }
 
-  /** Returns false for a request of a session that this server does not serve. */
+  /** Returns false for a request from a session that this server does not serve. */
   async function isServed({ sessionID }: WaitingRequest): Promise<boolean> {
     const session = await store.session(sessionID)
     return session !== undefined && engines.isServed(session.directory)
@@ -87,7 +87,7 @@ export function createReplies({ engines, store, otherRequests }: RepliesOptions)
     }
     const stored = await store.request(id)
     if (!stored || !(await isServed(stored.asked))) throw notFound("request", id)
-    // Every engine can store the answer. The directory of the session may be on another machine.
+    // Every engine can store the answer, even if the session's directory is on another machine.
     const { asked } = stored
     return engines.use(engines.defaultDirectory, (tackle) => work(tackle, asked))
   }
@@ -111,7 +111,7 @@ export function createReplies({ engines, store, otherRequests }: RepliesOptions)
     },
     async reply(id, reply) {
       await assertUnanswered(id)
-      // The engine may refuse the first reply. In this case, this reply is applied.
+      // If the engine rejects the first reply, this reply is applied.
       for (let first = applying.get(id); first; first = applying.get(id)) await first.catch(() => {})
       if (answered.has(id)) await assertUnanswered(id)
       const done = answer(id, reply)
@@ -132,7 +132,7 @@ function waitingIn(tackle: Tackle): WaitingRequest[] {
   ]
 }
 
-/** Returns the id of the request that an event answers, and the reply. Returns undefined for other events. */
+/** Returns the id of the request that an event answers and the reply, or undefined for other events. */
 function replyIn(event: TackleEvent): [id: string, reply: Reply] | undefined {
   switch (event.type) {
     case "permission.replied": {
@@ -149,7 +149,7 @@ function replyIn(event: TackleEvent): [id: string, reply: Reply] | undefined {
   }
 }
 
-/** Returns a stored answer in the format of the API. */
+/** Returns a stored answer in the API's format. */
 function replyOf(answer: RequestAnswer): Reply {
   if (answer.type === "question") return answer.answers ? { answers: answer.answers } : { dismissed: true }
   const { reply } = answer

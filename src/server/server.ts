@@ -17,7 +17,7 @@ import { createAuthenticator, type TokenLine } from "./tokens.ts"
 /** Options for the server. */
 export interface ServerOptions {
   version: string
-  /** Store of all sessions. All engines must use this store. The caller closes it after the server has closed. */
+  /** Store for all sessions. All engines must use this store. The caller closes it after the server has closed. */
   store: Store
   /**
    * Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. The
@@ -33,7 +33,7 @@ export interface ServerOptions {
   port: number
   /** Path of a Unix socket to listen on, instead of host and port. */
   socket?: string
-  /** Directory with the built web page, which the server shows at `/`. Default: no page. */
+  /** Directory with the built web page, which the server serves at `/`. Default: no page. */
   pageDirectory?: string
   /** Origins of web pages that may use the server. Default: none. */
   origins?: readonly string[]
@@ -41,10 +41,10 @@ export interface ServerOptions {
   heartbeatMs?: number
   /** Maximum number of events that wait for a slow client, per stream. Default: 10,000. */
   maxWaiting?: number
-  /** Maximum size of a body in bytes. Default: 20 MB. */
+  /** Maximum body size in bytes. Default: 20 MB. */
   maxBodyBytes?: number
   /**
-   * Maximum number of sessions that run at once, including subagents. Does not apply to sessions of tenants. Default:
+   * Maximum number of sessions that run at once, including subagents. Does not apply to tenants' sessions. Default:
    * 256.
    */
   maxRunning?: number
@@ -54,7 +54,7 @@ export interface ServerOptions {
   maxRequests?: number
   /** Maximum number of connections. Default: 1,000. */
   maxConnections?: number
-  /** Time limit in milliseconds for receiving the headers of a request. Default: 10,000. */
+  /** Time limit in milliseconds for receiving a request's headers. Default: 10,000. */
   headersTimeoutMs?: number
   /** Time limit in milliseconds for receiving a whole request. Default: 120,000. */
   requestTimeoutMs?: number
@@ -107,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     followEvents: (listener, tenant) => followEvents(context, listener, tenant),
     assertStartsWork(sessionID, tenant) {
       if (isStopping) throw stopping()
-      // The inputs of a tenant wait for their turn.
+      // A tenant's inputs wait for their turn.
       if (tenant !== undefined) return
       if (sessionID !== undefined && running.size >= maxRunning && !running.has(sessionID))
         throw tooMany(`The server already runs ${counted(maxRunning, "session")}, which is its limit.`)
@@ -194,13 +194,13 @@ function followEvents(
   }
 }
 
-/** Returns a listener that passes on only the events of a tenant's sessions, in order. */
+/** Returns a listener that passes on only the events from a tenant's sessions, in order. */
 function onlyOfTenant(
   tenant: string,
   store: Store,
   listener: (event: TackleEvent) => void,
 ): (event: TackleEvent) => void {
-  /** Whether a session belongs to the tenant, by session id. A session never changes its tenant. */
+  /** Whether a session belongs to the tenant, keyed by session id. A session never changes its tenant. */
   const known = new Map<string, boolean>()
   let last = Promise.resolve()
 
@@ -249,7 +249,10 @@ async function resume(
   }
 }
 
-/** Waits until no prompt is running, but at most for `graceMs`. When a run ends, the next input of its session is not started. */
+/**
+ * Waits until no prompt is running, but at most for `graceMs`. When a run ends, its session's next input is not
+ * started.
+ */
 async function drain({ engines, store }: ServerContext, graceMs: number): Promise<void> {
   const running = new Map<string, SessionHandle>()
   for (const { tackle, sessionID } of engines.sessions()) {

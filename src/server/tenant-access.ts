@@ -4,7 +4,7 @@ import { notFound, ServerError } from "./errors.ts"
 import type { ServerEnvironment } from "./guard.ts"
 
 /**
- * Routes that a token with a tenant may use in addition to the routes of the tenant's sessions. These routes do not
+ * Routes that a token with a tenant may use in addition to the routes for the tenant's sessions. These routes do not
  * read or change sessions.
  */
 const sharedRoutes =
@@ -14,8 +14,8 @@ const sharedRoutes =
 const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
 
 /**
- * Creates middleware that lets a token with a tenant use only the sessions of this tenant. Responds as if other
- * sessions did not exist. Denies every route that is not known to enforce the tenant.
+ * Creates middleware that lets a token with a tenant use only this tenant's sessions. Responds as if other sessions did
+ * not exist. Denies every route that is not known to enforce the tenant.
  */
 export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareHandler<ServerEnvironment> {
   async function assertOwn(sessionID: string, tenant: string): Promise<void> {
@@ -49,8 +49,8 @@ export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareH
     if (requestID === undefined)
       throw new ServerError(
         route === "GET /request"
-          ? "With a token of a tenant, GET /request needs the query parameter `session`."
-          : `A token of a tenant cannot use ${route}. Use a token without a tenant.`,
+          ? "For a token with a tenant, GET /request needs the query parameter `session`."
+          : `A token with a tenant cannot use ${route}. Use a token without a tenant.`,
         { code: "tenant.forbidden" },
       )
     const owner = await sessionOfRequest(requestID)

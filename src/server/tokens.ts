@@ -20,21 +20,21 @@ export interface Token {
   open: number
 }
 
-/** A line of a token file. */
+/** A line in a token file. */
 export interface TokenLine {
   scope: Scope
   token: string
   tenant?: string
 }
 
-/** Finds the token of a request. */
+/** Finds a request's token. */
 export interface Authenticator {
   /**
-   * Returns the token of an `Authorization` header, or undefined for a missing or wrong token. Failures resolve after a
+   * Returns the token in an `Authorization` header, or undefined for a missing or wrong token. Failures resolve after a
    * delay, which grows with each failure until the next success. The comparison takes constant time.
    */
   authenticate(authorization: string | undefined): Promise<Token | undefined>
-  /** Returns the token of a login cookie, or undefined for an invalid cookie. Delays failures like `authenticate`. */
+  /** Returns the token for a login cookie, or undefined for an invalid cookie. Delays failures like `authenticate`. */
   authenticateCookie(cookie: string): Promise<Token | undefined>
   /** Creates a ticket for one login: see `Logins`. */
   ticketFor(token: Token): string
@@ -44,7 +44,7 @@ export interface Authenticator {
    */
   ticketForUser(seconds: number): string
   /**
-   * Exchanges a ticket for the value of a cookie. Resolves with undefined for an invalid ticket. Delays failures like
+   * Exchanges a ticket for a cookie value. Resolves with undefined for an invalid ticket. Delays failures like
    * `authenticate`.
    */
   login(ticket: string): Promise<string | undefined>
@@ -60,7 +60,7 @@ export function failureDelay(failures: number): number {
   return Math.min(25 * 2 ** Math.min(failures - 1, 10), 5_000)
 }
 
-/** Creates the authenticator for the lines of a token file. */
+/** Creates the authenticator for the lines in a token file. */
 export function createAuthenticator(tokens: readonly TokenLine[]): Authenticator {
   const known: Token[] = tokens.map(({ scope, token, tenant }) => ({
     scope,
@@ -109,11 +109,11 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest()
 }
 
-/** Minimum length of a token, in characters. */
+/** Minimum token length, in characters. */
 const shortest = 32
 
 /**
- * Returns the tokens of a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`;
+ * Returns the tokens in a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`;
  * empty lines and lines that start with `#` are ignored. A token without a scope has the scope `admin`. Creates a
  * missing file with one random token of 256 bits. Throws `UsageError` for an invalid file, and for a file that other
  * users can read or change.
@@ -164,8 +164,7 @@ function readOrCreate(path: string): string {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`
   try {
     writeFileSync(temporary, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" })
-    // `link` fails if another server has created the file in the meantime. In this case, the token of that server is
-    // used.
+    // `link` fails if another server has created the file in the meantime. In this case, that server's token is used.
     linkSync(temporary, path)
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error

@@ -125,7 +125,7 @@ test("agui: a stream that continues after a number the session does not have end
   const [{ id }] = (await request("GET", "/request")).body.items
   const resume = [{ interruptId: `${id}@9999`, status: "resolved", payload: { approved: true } }]
   const { body: text } = await request("POST", `${path}/agui`, { body: agui("x", "", { resume }) })
-  expect(text).toContain("The session has no event with the number that the client sent.")
+  expect(text).toContain("The session has no event with the requested number.")
 })
 
 test("a client that leaves while nothing happens frees its subscriptions", async () => {

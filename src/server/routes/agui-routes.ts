@@ -21,7 +21,7 @@ export function aguiRoutes(context: ServerContext) {
       path: "/session/{id}/agui",
       summary: "Run with AG-UI",
       description:
-        "Responds with a stream of AG-UI 1.0 events. With `resume`, the request answers the interrupts of the previous run. Without `resume`, the last message must be from the user, and is sent to the session. Permission requests and questions end the run with the outcome `interrupt`.",
+        "Responds with a stream of AG-UI 1.0 events. With `resume`, the request answers the interrupts from the previous run. Without `resume`, the last message must be from the user, and is sent to the session. Permission requests and questions end the run with the outcome `interrupt`.",
       scope: "run",
       errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage", ...tenantErrors],
       request: { params: sessionParams, body: body(AguiRequest) },

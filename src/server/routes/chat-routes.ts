@@ -10,7 +10,7 @@ import { body, createRouter, route, sessionParams, tenantErrors } from "./route.
 /** Response headers and last message of the AI SDK's stream protocol. */
 const protocol = { headers: { "x-vercel-ai-ui-message-stream": "v1" }, last: "[DONE]" }
 
-/** Creates the routes for clients of the AI SDK, such as `useChat`. */
+/** Creates the routes for AI SDK clients, such as `useChat`. */
 export function chatRoutes(context: ServerContext) {
   const routes = createRouter()
 
@@ -20,7 +20,7 @@ export function chatRoutes(context: ServerContext) {
       path: "/session/{id}/chat",
       summary: "Chat with the AI SDK",
       description:
-        "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, the approvals answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
+        "Responds with an AI SDK UI message stream, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, the approvals answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
       scope: "run",
       errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage", ...tenantErrors],
       request: { params: sessionParams, body: body(ChatRequest) },
@@ -50,9 +50,9 @@ export function chatRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/chat/{chat}/stream",
-      summary: "Resume a chat of the AI SDK",
+      summary: "Resume an AI SDK chat",
       description:
-        "Streams the message of the current run from its beginning. Responds with 204 if no run is active.",
+        "Streams the current run's message from its beginning. Responds with 204 if no run is active.",
       scope: "read",
       request: { params: sessionParams.extend({ chat: z.string() }) },
       responses: { ...mappedStream, 204: { description: "No run is active" } },
@@ -119,7 +119,7 @@ async function* ended(events: AsyncIterableIterator<unknown>): AsyncGenerator<Ui
   yield { type: "finish", finishReason: "stop" }
 }
 
-/** Returns the ids of the calls in the parts of a message. */
+/** Returns the ids of the calls in a message's parts. */
 function callsIn(parts: readonly Record<string, unknown>[]): string[] {
   return parts.flatMap(({ toolCallId }) => (typeof toolCallId === "string" ? [toolCallId] : []))
 }

@@ -37,13 +37,13 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
 
 /** The introduction of the OpenAPI document: what a client must know in addition to the routes. */
 const description = [
-  "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>`, except to routes that need no token.",
+  "Coding agent sessions over HTTP. Send the header `Authorization: Bearer <token>`, except to routes that need no token.",
   "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",
-  "While the `status` of a session is `waiting`, `GET /request?session={id}` lists its permission requests and questions. Answer them with `POST /request/{id}/reply`.",
+  "While a session's `status` is `waiting`, `GET /request?session={id}` lists its permission requests and questions. Answer them with `POST /request/{id}/reply`.",
   'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more items.',
 ].join("\n\n")
 
-/** Returns the OpenAPI 3.1 document of the application. */
+/** Returns the OpenAPI 3.1 document for the application. */
 export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: string): Document {
   const generated = app.getOpenAPI31Document({
     openapi: "3.1.0",
@@ -68,7 +68,7 @@ export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: st
   } as unknown as Document
 }
 
-/** Returns the name of an operation for generated clients, such as `getSessionMessage` or `patchSessionById`. */
+/** Returns an operation's name for generated clients, such as `getSessionMessage` or `patchSessionById`. */
 function operationName(method: string, path: string): string {
   const words = path
     .replace(/\{\w+\}$/, "by/id")

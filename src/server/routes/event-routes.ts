@@ -8,10 +8,10 @@ import { createRouter, numberIn, route, sessionParams } from "./route.ts"
 
 const sequence = numberIn({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
-/** OpenAPI description of an event stream. */
+/** OpenAPI description for an event stream. */
 const stream = (id: string) => ({
   200: {
-    description: `Server-sent events. Each \`data\` is a \`SessionEvent\` or a \`Reset\` as JSON. ${id} After 15 seconds without data, a comment shows that the connection works.`,
+    description: `Server-sent events. Each \`data\` is a \`SessionEvent\` or a \`Reset\` as JSON. ${id} After 15 seconds without data, the server sends a comment to keep the connection alive.`,
     content: {
       "text/event-stream": {
         schema: z.custom<string>().openapi({
@@ -24,14 +24,14 @@ const stream = (id: string) => ({
   },
 })
 
-/** Explains how to follow a session, in paragraphs of the API reference. */
+/** Explains how to follow a session, in paragraphs for the API reference. */
 const following = [
-  "Without `after`, the stream contains no stored changes. With `after`, it starts with the objects that changed since this number: the session, messages, parts, inputs and the to-do list. Each object is sent once, in its current state, in the order of the last changes. Numbers of superseded changes are skipped. A part can arrive before its message, `message.updated` replaces `message.created`, and `time` is the time of sending. Store each object by its id, whether the event creates or updates it. The client has the state of `GET /session/{id}` as soon as it has received the `seq` of that response or a greater number.",
-  "Next, the stream sends a `part.updated` without a number for each part that is being streamed, with its text so far. After that, it sends all events as they happen. Only changes to stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `session.deleted`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, call `GET /request?session={id}` for the waiting requests, and `POST /session/{id}/wait` for the end of the run.",
+  "Without `after`, the stream contains no stored changes. With `after`, it starts with the objects that changed after this number: the session, messages, parts, inputs and the to-do list. Each object is sent once, in its current state, in the order of the latest changes. Numbers of superseded changes are skipped. A part can arrive before its message, `message.updated` replaces `message.created`, and `time` is the time of sending. Store each object by its id, whether the event creates or updates it. The client has the state of `GET /session/{id}` as soon as it has received the `seq` of that response or a greater number.",
+  "Next, the stream sends a `part.updated` without a number for each part that is being streamed, with its text so far. After that, it sends all events as they happen. Only changes to stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `session.deleted`, `context.filling` and `run.completed`. They are not repeated, so after a disconnect, call `GET /request?session={id}` for the waiting requests, and `POST /session/{id}/wait` for the end of the run.",
   "To reconnect, send the last `id` as the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset` or `session.deleted`.",
 ].join("\n\n")
 
-/** Creates the routes of event streams. */
+/** Creates the routes for event streams. */
 export function eventRoutes(context: ServerContext) {
   const { engines, heartbeatMs, maxWaiting } = context
   const routes = createRouter()
@@ -53,11 +53,11 @@ export function eventRoutes(context: ServerContext) {
         }),
         query: z.strictObject({
           after: sequence.optional().openapi({
-            description: "Number of the last event that the client knows, or `seq` of the session",
+            description: "Number of the last event that the client received, or the session's `seq`",
           }),
           others: z.enum(["true", "false"]).optional().openapi({
             description:
-              "With `true`, also sends the events of all other sessions as they happen, like `GET /event`. A token with a tenant receives only events of the tenant's sessions. These messages have no `id`",
+              "Whether to also send the events of all other sessions as they happen, like `GET /event`. A token with a tenant receives only events from the tenant's sessions. The messages with these events have no `id`",
           }),
         }),
       },
@@ -94,7 +94,7 @@ export function eventRoutes(context: ServerContext) {
       path: "/event",
       summary: "Follow all sessions",
       description:
-        "Sends the events of all sessions of this server as they happen, and the permission requests and questions of other processes on the same database. The stream cannot be continued after a disconnect.",
+        "Sends the events of all sessions on this server as they happen, and the permission requests and questions from other processes on the same database. The stream cannot be continued after a disconnect.",
       scope: "read",
       responses: stream("The messages have no `id`."),
     }),
@@ -124,7 +124,7 @@ function lastEventID(c: Context): number | undefined {
   const parsed = sequence.safeParse(/^\d+$/.test(text) ? text : "-")
   if (parsed.success) return parsed.data
   throw new ServerError(
-    "The header Last-Event-ID is not a sequence number. Send the last `id` of the stream.",
+    "The header Last-Event-ID is not a sequence number. Send the last `id` that the stream contained.",
     {
       code: "request.invalid",
     },

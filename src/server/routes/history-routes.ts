@@ -46,8 +46,8 @@ export function historyRoutes(context: ServerContext) {
         path: `/session/{id}/${direction}`,
         summary:
           direction === "undo"
-            ? "Restore the files of the last turn that changed files and is not undone"
-            : "Restore the changes of the last undone turn, one turn per request",
+            ? "Undo the file changes of the latest turn that changed files and is not undone"
+            : "Restore the changes of the most recently undone turn, one turn per request",
         description:
           "Restores all files or none. If a file cannot be restored, for example because it was changed after the turn, responds with the code `session.undo` and the files in `details.files`. To continue, send the request again with `others` or `skip`, and without `through`.",
         scope: "run",
@@ -91,7 +91,7 @@ export function historyRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/export",
-      summary: "Export a session and the sessions of its subagents",
+      summary: "Export a session and its subagents' sessions",
       scope: "read",
       request: {
         params: sessionParams,
@@ -99,7 +99,7 @@ export function historyRoutes(context: ServerContext) {
           sanitize: z
             .enum(["true", "false"])
             .optional()
-            .openapi({ description: "Omit texts, file names and paths" }),
+            .openapi({ description: "Whether to omit texts, file names and paths" }),
         }),
       },
       responses: { 200: json(sessionResponses.archive) },
@@ -169,7 +169,7 @@ export function historyRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/children",
-      summary: "List the sessions of the session's subagents",
+      summary: "List the session's subagent sessions",
       scope: "read",
       request: { params: sessionParams },
       responses: { 200: json(page(sessionResponses.session)) },

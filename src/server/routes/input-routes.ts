@@ -13,7 +13,7 @@ const inputParams = sessionParams.extend({
   inputID: z.string().openapi({ description: "Id of the input" }),
 })
 
-/** Creates the routes of the input queue and of runs. */
+/** Creates the routes for the input queue and runs. */
 export function inputRoutes(context: ServerContext) {
   const { engines, store } = context
   const routes = createRouter()
@@ -163,14 +163,14 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/wait",
       summary: "Wait until the session is idle",
       description:
-        "Responds when the session is idle in all processes, or after the timeout. If the session is idle, `run` is the end of the last run that this server has seen, if any.",
+        "Responds when the session is idle in all processes, or after the timeout. If the session is idle, `run` is the end of the latest run that this server has seen, if any.",
       scope: "read",
       request: {
         params: sessionParams,
         query: z.strictObject({
           timeout: numberIn({ min: 0, max: 86_400, integer: false })
             .optional()
-            .openapi({ description: "Maximum time in seconds. Default: no limit" }),
+            .openapi({ description: "Maximum time to wait, in seconds. Default: no limit" }),
         }),
       },
       responses: { 200: json(z.object({ status: Status, run: eventResponses.end.optional() })) },
@@ -199,7 +199,10 @@ export function inputRoutes(context: ServerContext) {
   return routes
 }
 
-/** Returns the command call if the text starts with `/` and the name of a command, as in the terminal. */
+/**
+ * Returns the command call if the text starts with `/` and a command name, as in the terminal, or undefined for other
+ * text.
+ */
 async function commandIn(text: string, tackle: Tackle, signal: AbortSignal) {
   if (!text.startsWith("/")) return undefined
   const found = await tackle.readCommand(text, { signal })

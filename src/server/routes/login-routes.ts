@@ -9,7 +9,7 @@ import { body, bodyErrors, createRouter, errorResponses, json, publicErrors, rou
 
 const Ticket = z.strictObject({ ticket: z.string() }).openapi("Login")
 
-/** Creates the routes that log a web page of this server in and out. */
+/** Creates the routes that log this server's web page in and out. */
 export function loginRoutes(authenticator: Authenticator) {
   const routes = createRouter()
 
@@ -17,8 +17,8 @@ export function loginRoutes(authenticator: Authenticator) {
     route({
       method: "post",
       path: "/ticket",
-      summary: "Create a ticket for one login of a web page",
-      description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. The ticket is valid for ${ticketSeconds} seconds and has the scope of the token.`,
+      summary: "Create a ticket for one web page login",
+      description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. The ticket is valid for ${ticketSeconds} seconds and has the token's scope.`,
       scope: "read",
       responses: { 201: json(z.object({ ticket: z.string() })) },
     }),

@@ -159,7 +159,7 @@ export function openCodeRoutes(context: ServerContext) {
     async (c) => {
       const { id, directory } = await sessionOf(context, c.req.valid("param").sessionID)
       const { limit, before } = c.req.valid("query")
-      // The store of an open engine also hides secrets that became known after the messages were stored.
+      // An open engine's store also hides secrets that became known after the messages were stored.
       const source = engines.find(directory)?.store ?? store
       return c.json((await source.messages(id, { limit, before })).map(toOpenCodeEntry), 200)
     },
@@ -373,7 +373,7 @@ function turnsSince(messages: readonly MessageWithParts[], messageID: string): n
     ).length
 }
 
-/** Returns the directory of a request: from the query, or from the header that OpenCode's client sends. */
+/** Returns the directory for a request: from the query, or from the header that OpenCode's client sends. */
 function directoryOf({ engines }: ServerContext, c: Context): string {
   const header = c.req.header("x-opencode-directory")
   return c.req.query("directory") ?? (header && decoded(header)) ?? engines.defaultDirectory
@@ -401,7 +401,7 @@ function asking(
 }
 
 /**
- * Returns the events of all sessions of a directory, as OpenCode sends them. The events begin with an update of each
+ * Returns the events of all sessions in a directory, as OpenCode sends them. The events begin with an update of each
  * part that is being streamed, with its text so far.
  */
 function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {

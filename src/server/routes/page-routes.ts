@@ -26,8 +26,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the routes of the web page. `directory` contains the files of the page. These routes need no token, because
- * the files contain no user data.
+ * Creates the routes for the web page. `directory` contains the page's files. These routes need no token, because the
+ * files contain no user data.
  */
 export function pageRoutes(directory: string | undefined) {
   const routes = createRouter()
@@ -45,7 +45,7 @@ export function pageRoutes(directory: string | undefined) {
 
   routes.get("/assets/:name{[\\w-]+\\.\\w+}", async (c) => {
     const response = await send(c, c.req.param("name"))
-    // The name contains a hash of the content.
+    // The file name contains a hash of the content.
     response.headers.set("cache-control", "public, max-age=31536000, immutable")
     return response
   })

@@ -32,7 +32,7 @@ const callResponse = {
   },
 }
 
-/** Creates the routes of a project: its tools, agents, commands, models and files. */
+/** Creates the routes for a project: its tools, agents, commands, models and files. */
 export function projectRoutes(context: ServerContext) {
   const { engines } = context
   const routes = createRouter()
@@ -100,7 +100,7 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/project",
-      summary: "Read the state of a project",
+      summary: "Read a project's state",
       scope: "read",
       errors: directoryErrors,
       request: { query: inProject },
@@ -205,7 +205,7 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/mcp",
-      summary: "List the MCP servers of the project. Starts servers that are not running",
+      summary: "List the project's MCP servers. Starts servers that are not running",
       scope: "run",
       errors: directoryErrors,
       request: { query: inProject },
@@ -223,7 +223,7 @@ export function projectRoutes(context: ServerContext) {
       method: "get",
       path: "/mcp/prompt",
       summary:
-        "List the prompts of MCP servers. A prompt is called as `/server:prompt`. Starts servers that are not running",
+        "List the prompts from MCP servers. A prompt is called as `/server:prompt`. Starts servers that are not running",
       scope: "run",
       errors: directoryErrors,
       request: { query: inProject },
@@ -277,18 +277,18 @@ export function projectRoutes(context: ServerContext) {
               .string()
               .min(1)
               .optional()
-              .openapi({ description: "Glob of paths, such as `src/**/*.ts`" }),
+              .openapi({ description: "Glob pattern for paths, such as `src/**/*.ts`" }),
             text: z.string().min(1).optional().openapi({ description: "Regular expression" }),
             path: z
               .string()
               .min(1)
               .optional()
-              .openapi({ description: "Directory to search. With `text`, also a file" }),
+              .openapi({ description: "Directory to search, or, with `text`, a file" }),
             include: z
               .string()
               .min(1)
               .optional()
-              .openapi({ description: "With `text`: glob of the files to search" }),
+              .openapi({ description: "Glob pattern for the files to search. Only with `text`" }),
           })
           .refine(({ pattern, text }) => (pattern === undefined) !== (text === undefined), {
             error: "set either `pattern` or `text`",
@@ -343,7 +343,7 @@ export function projectRoutes(context: ServerContext) {
     const channel = createChannel<CallEvent>(() => leave.abort())
     const signal = call.signal ? AbortSignal.any([call.signal, leave.signal]) : leave.signal
     const onProgress = (state: ToolStateRunning) => {
-      // A slow client receives only the newest state.
+      // A slow client receives only the latest state.
       channel.drain()
       channel.push({ type: "progress", state })
     }

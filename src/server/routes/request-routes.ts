@@ -7,7 +7,7 @@ import { page } from "../schemas/named.ts"
 import { Reply, ReplyBody, requestResponses } from "../schemas/request-schemas.ts"
 import { body, createRouter, directory, directoryErrors, json, route } from "./route.ts"
 
-/** Creates the routes of permission requests, questions and grants. */
+/** Creates the routes for permission requests, questions and grants. */
 export function requestRoutes(context: ServerContext) {
   const { engines } = context
   const replies = createReplies(context)
@@ -18,15 +18,15 @@ export function requestRoutes(context: ServerContext) {
       method: "get",
       path: "/request",
       summary: "List the permission requests and questions that wait for the user, oldest first",
-      description: "Includes the requests of runs in other processes on the same database.",
+      description: "Includes the requests from runs in other processes on the same database.",
       scope: "read",
       errors: ["session.unknown", "directory.forbidden"],
       request: {
         query: z.strictObject({
-          session: z
-            .string()
-            .optional()
-            .openapi({ description: "Only requests of this session and its subagents" }),
+          session: z.string().optional().openapi({
+            description:
+              "Id of a session. If set, only requests from this session and its subagents are listed",
+          }),
         }),
       },
       responses: { 200: json(page(requestResponses.request)) },
@@ -44,7 +44,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/request/{id}/reply",
       summary: "Answer a permission request or a question",
       description:
-        "Answers a request of any process on the same database. Only the first reply is applied. A later reply receives status 409, with the first reply in `details.first`.",
+        "Answers a request from any process on the same database. Only the first reply is applied. A later reply receives status 409, with the first reply in `details.first`.",
       scope: "reply",
       errors: ["request.unknown", "request.answered", "usage"],
       request: {
@@ -65,7 +65,7 @@ export function requestRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/grant",
-      summary: "List the grants of a project and its sessions",
+      summary: "List the grants for a project and its sessions",
       scope: "read",
       errors: directoryErrors,
       request: { query: z.strictObject({ directory }) },

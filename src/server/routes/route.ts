@@ -26,13 +26,13 @@ export function createRouter(): OpenAPIHono<ServerEnvironment> {
 
 interface ScopedRoute extends Omit<RouteConfig, "security" | "middleware"> {
   scope: Scope
-  /** Codes of the errors of this route, in addition to those that follow from its path, body and scope. */
+  /** Error codes for this route, in addition to those that follow from its path, body and scope. */
   errors?: readonly ErrorCode[]
 }
 
 /**
- * Returns the configuration of a route that needs a token of the given scope. Adds the scope and the errors to the
- * documentation of the route.
+ * Returns the configuration of a route that needs a token with the given scope. Adds the scope and the errors to the
+ * route's documentation.
  */
 export function route<const R extends ScopedRoute>({ scope, errors = [], ...config }: R) {
   const scoped = {
@@ -45,23 +45,23 @@ export function route<const R extends ScopedRoute>({ scope, errors = [], ...conf
   return createRoute(scoped as unknown as typeof config & Pick<typeof scoped, "security" | "middleware">)
 }
 
-/** The errors of a route with a body. */
+/** The errors for a route with a body. */
 export const bodyErrors = [
   "json.invalid",
   "body.too-large",
   "content-type.unsupported",
 ] as const satisfies ErrorCode[]
 
-/** The errors of a route that sends text to a model for a tenant. */
+/** The errors for a route that sends text to a model for a tenant. */
 export const tenantErrors = ["tenant.queue", "tenant.tokens", "tenant.cost"] as const satisfies ErrorCode[]
 
-/** The errors of a route that needs no token. */
+/** The errors for a route that needs no token. */
 export const publicErrors = ["host.forbidden", "origin.forbidden"] as const satisfies ErrorCode[]
 
-/** The errors of a route with the directory of a project. */
+/** The errors for a route with a project directory. */
 export const directoryErrors = ["directory.invalid", "directory.forbidden"] as const satisfies ErrorCode[]
 
-/** Returns the OpenAPI description of a route's error responses: one for each status, with the error codes. */
+/** Returns the OpenAPI description for a route's error responses: one for each status, with the error codes. */
 export function errorResponses(codes: readonly ErrorCode[]) {
   const byStatus = Map.groupBy(new Set(codes), statusOf)
   const content = { "application/json": { schema: projectResponses.error } }
@@ -72,7 +72,7 @@ export function errorResponses(codes: readonly ErrorCode[]) {
   return { ...Object.fromEntries(described), default: { description: "Other errors", content } }
 }
 
-/** Returns the errors that follow from the path and the request of a route. */
+/** Returns the errors that follow from a route's path and request. */
 function commonErrors({
   path,
   method,
@@ -92,28 +92,28 @@ function commonErrors({
   return codes
 }
 
-/** Returns the OpenAPI description of an optional JSON body or of a JSON response. */
+/** Returns the OpenAPI description for an optional JSON body or a JSON response. */
 export function json<S extends z.ZodType>(schema: S, description = "OK") {
   return { description, content: { "application/json": { schema } } }
 }
 
-/** Returns the OpenAPI description of a required JSON body. */
+/** Returns the OpenAPI description for a required JSON body. */
 export function body<S extends z.ZodType>(schema: S) {
   return { required: true, content: { "application/json": { schema } } } as const
 }
 
-/** Path parameters of a session. */
+/** Path parameters for a session. */
 export const sessionParams = z.object({ id: z.string().openapi({ description: "Id of the session" }) })
 
-/** Maximum number of items of one page. */
+/** Maximum number of items on one page. */
 const maxLimit = 1_000
 
-/** Query parameter with the maximum number of items of one page. */
+/** Query parameter with the maximum number of items on one page. */
 export const limit = numberIn({ min: 1, max: maxLimit })
   .default(100)
   .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}. Default: 100`, default: 100 })
 
-/** Returns the schema of a number in a query. Accepts only whole numbers unless `integer` is false. */
+/** Returns the schema for a number in a query. Accepts only whole numbers unless `integer` is false. */
 export function numberIn({ min, max, integer = true }: { min: number; max: number; integer?: boolean }) {
   const form = integer ? /^\d{1,16}$/ : /^\d{1,16}(\.\d{1,16})?$/
   const isValid = (text: string) => form.test(text) && Number(text) >= min && Number(text) <= max
@@ -124,7 +124,7 @@ export function numberIn({ min, max, integer = true }: { min: number; max: numbe
     .openapi({ type: integer ? "integer" : "number", minimum: min, maximum: max })
 }
 
-/** Query parameter with the directory of a project. */
+/** Query parameter with a project directory. */
 export const directory = z
   .string()
   .optional()

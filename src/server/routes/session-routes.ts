@@ -11,7 +11,7 @@ import { body, createRouter, directoryErrors, json, limit, route, sessionParams 
 
 const modelErrors = ["model.not-found", "model.no-key", "model.package"] as const
 
-/** Creates the routes of sessions and their messages. */
+/** Creates the routes for sessions and their messages. */
 export function sessionRoutes(context: ServerContext) {
   const { engines, store } = context
   const routes = createRouter()
@@ -41,21 +41,20 @@ export function sessionRoutes(context: ServerContext) {
       method: "get",
       path: "/session",
       summary: "List sessions, newest first",
-      description: "Does not list the sessions of subagents.",
+      description: "Does not list subagent sessions.",
       scope: "read",
       errors: directoryErrors,
       request: {
         query: z.strictObject({
           search: z.string().optional().openapi({
             description:
-              "Lists only sessions that contain all these words in the title, in texts, in names of attached files, or in the tools and arguments of calls. The last word may be incomplete",
+              "Words to search for. If set, only sessions that contain all of them are listed: in the title, in texts, in names of attached files, or in the tools and arguments of calls. The last word may be incomplete",
           }),
-          directory: z
-            .string()
-            .optional()
-            .openapi({ description: "Lists only sessions of this directory. Absolute path" }),
+          directory: z.string().optional().openapi({
+            description: "Absolute path of a directory. If set, only sessions in this directory are listed",
+          }),
           limit,
-          cursor: z.string().optional().openapi({ description: "`next` of the previous page" }),
+          cursor: z.string().optional().openapi({ description: "`next` from the previous page" }),
         }),
       },
       responses: { 200: json(page(sessionResponses.session)) },
@@ -123,7 +122,7 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { id } = c.req.valid("param")
       const { directory } = await sessionOf(context, id)
-      // The directory of an old session may no longer exist. Any engine can delete the session.
+      // The directory of an old session may no longer exist, but any engine can delete the session.
       const place = existsSync(directory) ? directory : engines.defaultDirectory
       const deleted = await engines.use(place, (tackle) => tackle.sessions.delete(id))
       if (!deleted) throw notFound("session", id)
@@ -148,7 +147,7 @@ export function sessionRoutes(context: ServerContext) {
             .optional()
             .openapi({
               description:
-                "Id of a message. Lists only messages before this message. To read the next page, pass the `next` of the last response",
+                "Id of a message. If set, only messages before this message are listed. To read the next page, pass `next` from the previous page",
             }),
         }),
       },
@@ -157,7 +156,7 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { limit, before } = c.req.valid("query")
       const session = await sessionOf(context, c.req.valid("param").id)
-      // The store of an open engine also hides secrets that became known after the messages were stored.
+      // An open engine's store also hides secrets that became known after the messages were stored.
       const source = engines.find(session.directory)?.store ?? store
       const found = await source.messages(session.id, { limit: limit + 1, before })
       const items = found.slice(-limit)
@@ -173,11 +172,11 @@ function cursorOf({ id, time }: Session): string {
   return `${time.updated}.${id}`
 }
 
-/** Returns true for a session after the cursor, in the order of the list. */
+/** Returns true for a session after the cursor, in list order. */
 function isAfter({ id, time }: Session, cursor: string): boolean {
   const [, updated, last = ""] = /^(\d+)\.(\w+)$/.exec(cursor) ?? []
   if (updated === undefined)
-    throw new ServerError("The cursor is not valid. Pass `next` of the previous page.", {
+    throw new ServerError("The cursor is not valid. Pass `next` from the previous page.", {
       code: "request.invalid",
     })
   return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)

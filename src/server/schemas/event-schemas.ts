@@ -57,7 +57,7 @@ const RunCompleted = z.object({
   durationMs: z.number().describe("Excludes the time spent waiting for the user"),
 })
 
-/** The events of `event/events.ts`. `test/server/document.test.ts` compares the types. */
+/** The events in `event/events.ts`. `test/server/document.test.ts` compares the types. */
 export const EventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session.created"), ...sequenced, session: Session }),
   z.object({ type: z.literal("session.updated"), ...sequenced, session: Session }),
@@ -76,7 +76,7 @@ export const EventSchema = z.discriminatedUnion("type", [
     ...sequenced,
     partID: z.string(),
     field: z.enum(["text", "raw"]),
-    delta: z.string().describe("Text to append to the field of the part"),
+    delta: z.string().describe("Text to append to the part's field"),
   }),
   z.object({ type: z.literal("permission.asked"), ...sequenced, request: PermissionRequestView }),
   z.object({
@@ -121,7 +121,7 @@ name("StoredSession", Session)
 name("Message", Message)
 name("Part", Part)
 
-/** Schemas of event streams and of the end of a run. */
+/** Schemas for event streams and the end of a run. */
 export const eventResponses = {
   event: name("SessionEvent", EventSchema),
   reset: name("Reset", Reset),

@@ -13,13 +13,13 @@ export const InputView = described(Input, {
   paused:
     "True after an interrupt. The input is not delivered until the next input or `POST /session/{id}/resume`",
   problem: "Reason why the engine holds the input",
-  files: "Absent after the delivery, because the message contains them",
+  files: "Attached files. Absent after the delivery, because the message contains them",
   command: "The command that the text calls",
   digest:
     "Hash of the content and delivery that were sent originally. Editing the input does not change the hash",
   claimedBy:
     "Process that is delivering the input. From this change on, the input cannot be changed or withdrawn. A second change with the state `promoted` follows",
-  messageID: "The message of the user. Set if the state is `promoted`",
+  messageID: "Id of the user message. Set if the state is `promoted`",
 })
 
 const Receipt = z.object({
@@ -34,14 +34,14 @@ const inputFile = {
   url: z
     .string()
     .regex(/^data:[^,]*;base64,[A-Za-z0-9+/]*={0,2}$/, {
-      error: "expected a base64 data URL; to send a file of the project, mention it as @path in the text",
+      error: "expected a base64 data URL; to send a project file, mention it as @path in the text",
     })
     .openapi({
-      description: "Base64 data URL. To send a file of the project, mention it in the text as `@path`",
+      description: "Base64 data URL. To send a project file, mention it in the text as `@path`",
     }),
   filename: z.string().optional(),
 }
-/** Throws `ServerError` if a file in a request of another protocol is not a base64 data URL. */
+/** Throws `ServerError` if a file in another protocol's request is not a base64 data URL. */
 export function assertDataUrls(files: readonly { url: string }[]): void {
   const refused = files.map(({ url }) => inputFile.url.safeParse(url)).find(({ success }) => !success)
   if (!refused?.error) return
@@ -52,11 +52,11 @@ export function assertDataUrls(files: readonly { url: string }[]): void {
 
 const FileInputPart = z.strictObject({ type: z.literal("file"), ...inputFile })
 
-/** Text and files of a user, as parts of an input. */
+/** A user's text and files, as parts of an input. */
 export const InputParts = z.array(z.discriminatedUnion("type", [TextInputPart, FileInputPart])).min(1)
 export type InputParts = z.infer<typeof InputParts>
 
-/** Schemas of the input queue. */
+/** Schemas for the input queue. */
 export const inputResponses = {
   input: name("Input", InputView),
   receipt: name("Receipt", Receipt),
@@ -75,7 +75,7 @@ export const inputBodies = {
       parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),
       delivery: Delivery.optional().openapi({
         description:
-          "`steer` (default): before the next step of a run. `queue`: after the run. `now`: interrupts the run",
+          "When to deliver the input. `steer` (default): before the next step of a run. `queue`: after the run. `now`: interrupts the run",
       }),
     })
     .refine((body) => (body.text === undefined) !== (body.parts === undefined), {
@@ -88,7 +88,7 @@ export const inputBodies = {
       files: z
         .array(z.strictObject(inputFile))
         .optional()
-        .openapi({ description: "Replaces the files of the input" }),
+        .openapi({ description: "Files to replace the input's files" }),
       delivery: Delivery.optional(),
       position: z.int().min(0).optional().openapi({
         description:
@@ -96,14 +96,17 @@ export const inputBodies = {
       }),
       held: z.boolean().optional().openapi({
         description:
-          "True holds the input: it is not delivered until `held` is set to false, which starts a run if the session is idle",
+          "Whether to hold the input. A held input is not delivered until `held` is set to false, which starts a run if the session is idle",
       }),
     })
     .refine(isChange, noChange)
     .openapi("InputChange"),
   interrupt: z
     .strictObject({
-      clear: z.boolean().optional().openapi({ description: "Withdraw the pending inputs and return them" }),
+      clear: z
+        .boolean()
+        .optional()
+        .openapi({ description: "Whether to withdraw the pending inputs and return them" }),
     })
     .openapi("Interrupt"),
 }

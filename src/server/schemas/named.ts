@@ -17,7 +17,7 @@ export function name<S extends z.ZodType>(id: string, schema: S) {
   return z.custom<z.output<S>>().openapi({ type: "object", ...reference(id) })
 }
 
-/** Returns a reference to a named schema, for use in a schema of the document. */
+/** Returns a reference to a named schema, for use in another schema in the document. */
 export function reference(id: string): object {
   return { [referenceKey]: id }
 }
@@ -65,10 +65,10 @@ export function isChange(body: object): boolean {
 /** The error for a body that changes no field. */
 export const noChange = { error: "set at least one field" }
 
-/** Returns the schema of one page of a list. */
+/** Returns the schema for one page of a list. */
 export function page<S extends z.ZodType>(item: S) {
   return z.object({
     items: z.array(item),
-    next: z.string().optional().openapi({ description: "Cursor of the next page. Absent on the last page" }),
+    next: z.string().optional().openapi({ description: "Cursor for the next page. Absent on the last page" }),
   })
 }

@@ -7,7 +7,7 @@ const ToolListing = z.object({
   id: z.string(),
   alias: z.string().optional(),
   description: z.string(),
-  parameters: z.custom<JsonSchema>().meta({ type: "object" }).describe("JSON Schema of the arguments"),
+  parameters: z.custom<JsonSchema>().meta({ type: "object" }).describe("JSON Schema for the arguments"),
   source: z.string(),
   offered: z.boolean(),
   reason: z.string().optional().describe("Reason why the tool is not offered"),
@@ -93,7 +93,7 @@ const Output = z.object({
   metadata: z.record(z.string(), z.unknown()),
 })
 
-/** Schemas of a server and its projects. */
+/** Schemas for a server and its projects. */
 export const projectResponses = {
   error: name(
     "Error",
@@ -126,6 +126,6 @@ export const ToolCallBody = z
     stream: z
       .boolean()
       .optional()
-      .openapi({ description: "Send the progress of the call as an event stream" }),
+      .openapi({ description: "Whether to send the call's progress as an event stream" }),
   })
   .openapi("ToolCall")

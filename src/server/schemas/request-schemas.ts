@@ -30,7 +30,7 @@ export const Reply = z.union(
         .optional()
         .openapi({
           description:
-            "Allows only these patterns from now on, instead of the patterns in `always`. Each pattern must be covered by `always`. This call is allowed in any case. Only with `session` and `project`",
+            "Patterns to allow from now on, instead of the patterns in `always`. Each pattern must be covered by `always`. This call is allowed in any case. Only with `session` and `project`",
         }),
     }),
     z.strictObject({
@@ -55,7 +55,7 @@ const WaitingRequest = z.union([
 name("PermissionRequest", PermissionRequestView)
 name("QuestionRequest", QuestionRequest)
 
-/** Schemas of requests and grants. */
+/** Schemas for requests and grants. */
 export const requestResponses = {
   request: name("Request", WaitingRequest),
   grant: name(
@@ -63,7 +63,7 @@ export const requestResponses = {
     described(Grant.unwrap(), {
       sessionID: "Set if the scope is `session`",
       worktree: "Project in which the grant applies",
-      pattern: "May contain `*` and `?`",
+      pattern: "Pattern to allow. May contain `*` and `?`",
     }),
   ),
 }

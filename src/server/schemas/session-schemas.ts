@@ -7,7 +7,7 @@ import { Archive } from "../../session/archive.ts"
 import { described, isChange, name, noChange } from "./named.ts"
 
 /**
- * State of a session: `waiting` while a request waits for the user, `running` during a run or while an input can be
+ * A session's state: `waiting` while a request waits for the user, `running` during a run or while an input can be
  * delivered, and otherwise `idle`.
  */
 export const Status = z.enum(["idle", "running", "waiting"])
@@ -17,15 +17,15 @@ const MessageView = z.object({ message: Message, parts: z.array(Part) })
 const MatchView = described(SessionMatch, {
   excerpt: "Excerpt of about 160 characters, on one line",
   marks: "Start and end of each word that matches, as `[start, end]` in UTF-16 code units of `excerpt`",
-  messageID: "The message of the text. Absent if the text is the title",
+  messageID: "Id of the message that contains the text. Absent if the text is the title",
 })
 
 const SessionView = described(Session, {
   directory: "Absolute path of the session's working directory",
   worktree: "Absolute path of the root of the git worktree. Outside git worktrees, the same as `directory`",
   workspace: "Machine of the session, and how to rebuild its worktree on another machine",
-  agent: "Agent of the next prompt",
-  model: "Model of the next prompt. Absent if the agent or the config chooses it",
+  agent: "Agent for the next prompt",
+  model: "Model for the next prompt. Absent if the agent or the config chooses it",
   parentID: "Session whose `task` call started this session",
   tenant: "Tenant whose limits apply, from the token that created the session",
   forkedFrom: "Id of the session that this session was copied from",
@@ -38,7 +38,7 @@ const SessionView = described(Session, {
   seq: z
     .number()
     .describe(
-      "Number of the last change. To follow the session from this state, request the events after this number",
+      "Number of the latest change. To follow the session from this state, request the events after this number",
     ),
   status: Status,
   match: MatchView.optional().describe("Set by a search: an excerpt of the first text that matches"),
@@ -60,7 +60,7 @@ const UndoResult = z.object({
       }),
     )
     .describe("Files that the undo or redo left as they were, with the reason"),
-  unseen: z.array(z.string()).describe("Messages about changes of the turn that could not be tracked"),
+  unseen: z.array(z.string()).describe("Messages about the turn's changes that could not be tracked"),
 })
 
 const CompactionResult = z.object({
@@ -68,7 +68,7 @@ const CompactionResult = z.object({
   after: z.number().describe("Size of the history after the compaction, in characters"),
   pruned: z.number().describe("Number of outputs that were replaced with references to files"),
   summarized: z.boolean().describe("True if a summary replaces messages"),
-  spent: z.array(z.looseObject({})).describe("Tokens and cost of the summaries"),
+  spent: z.array(z.looseObject({})).describe("Tokens and cost for the summaries"),
 })
 
 const FileDiff = z.object({
@@ -80,7 +80,7 @@ const FileDiff = z.object({
     .describe("Unified diff. Absent if one of the contents is binary or no longer available"),
 })
 
-/** Schemas of sessions and their history. */
+/** Schemas for sessions and their history. */
 export const sessionResponses = {
   session: name("Session", SessionView),
   message: name("MessageWithParts", MessageView),
@@ -104,7 +104,7 @@ export const sessionBodies = {
   update: z
     .strictObject({
       title: z.string().max(1_000).optional().openapi({
-        description: "If the title is empty, the next prompt sets it",
+        description: "Title of the session. If it is empty, the next prompt sets it",
       }),
       agent: z.string().optional(),
       model: z.string().optional().openapi({ description: "As `provider/model`" }),
@@ -115,21 +115,22 @@ export const sessionBodies = {
     .strictObject({
       at: z.string().optional().openapi({
         description:
-          "Copy the history only up to the end of the turn that contains this message. A turn is a message of the user and the complete response to it",
+          "Id of a message. The copy ends after the turn that contains this message. A turn is a user message and the complete response to it",
       }),
     })
     .openapi("Fork"),
   undo: z
     .strictObject({
       others: z.boolean().optional().openapi({
-        description: "Restore the files that can be restored, and leave the others unchanged",
+        description: "Whether to restore the files that can be restored, and leave the others unchanged",
       }),
       skip: z.boolean().optional().openapi({
-        description: "Leave all files of the turn unchanged, but count the turn as undone or redone",
+        description:
+          "Whether to leave all of the turn's files unchanged, but count the turn as undone or redone",
       }),
       through: z.string().optional().openapi({
         description:
-          "Id of a message of the user: undo its turn and all later turns as one operation. Not valid for a redo, or with `others` or `skip`",
+          "Id of a user message. Its turn and all later turns are undone as one operation. Not valid for a redo, or with `others` or `skip`",
       }),
     })
     .openapi("Undo"),
@@ -137,7 +138,7 @@ export const sessionBodies = {
     .strictObject({
       directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
       archive: z.unknown().openapi({ type: "object", description: "An `Archive`" }),
-      copy: z.boolean().optional().openapi({ description: "Use new ids" }),
+      copy: z.boolean().optional().openapi({ description: "Whether to assign new ids" }),
     })
     .openapi("Import"),
 }
