@@ -24,7 +24,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
 }
 
 /**
- * Removes the values that the schema rejects and returns the problems. Used for files of other programs, whose problems
+ * Removes the values that the schema rejects and returns the problems. Used for other programs' files, whose problems
  * are not fatal.
  */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {
@@ -129,7 +129,7 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
 
 /**
  * Describes an invalid value: what was expected, what kind of value was found, and, if known, how to correct it. Never
- * includes string values of the file, which could be secrets. `description` is the schema's text for the key.
+ * includes string values from the file, which could be secrets. `description` is the schema's text for the key.
  */
 function describeIssue(
   issue: z.core.$ZodIssue,

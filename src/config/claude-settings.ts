@@ -11,8 +11,8 @@ import { readSmallFile } from "./small-file.ts"
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
-   * The rules of `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Together, they
-   * apply to all calls to which the original rules apply in Claude Code.
+   * The rules from `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Together,
+   * they apply to all calls to which the original rules apply in Claude Code.
    */
   rules: Rule[]
   /** One line for each file that contains settings that Tackle does not use, or that cannot be read. */
@@ -52,7 +52,7 @@ function readSettings(path: string, base: string, { home, worktree }: Location):
   }
 }
 
-/** A settings file, and the base directory of its relative paths. */
+/** A settings file, and the base directory for its relative paths. */
 interface SettingsFile {
   path: string
   base: string
@@ -105,8 +105,8 @@ function patternsOf(permission: string, detail: string, base: string): string[] 
 }
 
 /**
- * Translates the pattern of a command. `npm run test:*` matches all commands with this prefix. `npm run *` also matches
- * `npm run`.
+ * Translates a command pattern. `npm run test:*` matches all commands with this prefix. `npm run *` also matches `npm
+ * run`.
  */
 function commandPatterns(detail: string): string[] {
   if (detail.endsWith(":*")) return [`${detail.slice(0, -2)}*`]
@@ -114,9 +114,9 @@ function commandPatterns(detail: string): string[] {
 }
 
 /**
- * Translates a pattern in the syntax of gitignore. `//` starts an absolute path, `~/` a path in the home directory, and
- * `/` a path in the base directory. A name without `/` matches in every directory. A wildcard also matches `/`, so the
- * result can match more paths.
+ * Translates a pattern in gitignore syntax. `//` starts an absolute path, `~/` a path in the home directory, and `/` a
+ * path in the base directory. A name without `/` matches in every directory. A wildcard also matches `/`, so the result
+ * can match more paths.
  */
 function pathPatterns(detail: string, base: string): string[] | undefined {
   if (detail.startsWith("!")) return undefined

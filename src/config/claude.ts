@@ -1,13 +1,13 @@
 import type { Problem } from "./errors.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
-/** The translated fields of a file of another program, with a note for each field that has no equivalent. */
+/** The translated fields of another program's file, with a note for each field that has no equivalent. */
 interface Translated {
   tree: ObjectNode
   notes: Problem[]
 }
 
-/** Tackle's permissions by Claude Code's tool names. */
+/** Tackle's permissions, keyed by Claude Code's tool names. */
 const toolNames: Readonly<Record<string, string>> = {
   Read: "read",
   Write: "edit",
@@ -32,7 +32,7 @@ const toolNames: Readonly<Record<string, string>> = {
 
 /**
  * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Model aliases become placeholders, which
- * {@link resolveModelAliases} replaces later. Unknown fields remain, and the check of the config reports them.
+ * {@link resolveModelAliases} replaces later. Unknown fields remain, and the config check reports them.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -90,7 +90,7 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   const known = names.flatMap((name) => {
     const tool = toolOf(name)
     if (tool === undefined) {
-      const text = `${entry.key}: Tackle has no equivalent of ${name}, which is ignored.`
+      const text = `${entry.key}: ${name} has no equivalent in Tackle and is ignored.`
       notes.push({ position: entry.position, text })
     }
     return tool === undefined ? [] : [tool]
@@ -99,7 +99,7 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
 }
 
 /**
- * Returns Tackle's permission for a tool of Claude Code, or undefined if Tackle has no such tool. `mcp__server__tool`
+ * Returns Tackle's permission for a Claude Code tool, or undefined if Tackle has no such tool. `mcp__server__tool`
  * becomes `server_tool`, and `mcp__server` becomes `server_*`.
  */
 export function toolOf(name: string): string | undefined {
@@ -140,9 +140,9 @@ function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
 }
 
 /**
- * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with a matching Claude model that the config
- * names. Prefers models of the provider in `model`, and then the last name in alphanumeric order, which is usually the
- * newest model. If the config names no such model, removes the alias and adds a note.
+ * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with a matching Claude model in the config.
+ * Prefers models from the provider in `model`, and then the last name in alphanumeric order, which is usually the
+ * newest model. If the config contains no matching model, removes the alias and adds a note.
  */
 export function resolveModelAliases(tree: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -164,7 +164,7 @@ export function resolveModelAliases(tree: ObjectNode): Translated {
     if (entry.key !== "model" || provider !== aliasProvider) return entry
     const model = ranked.find((name) => name.toLowerCase().includes(alias))
     if (model !== undefined) return { ...entry, value: { ...entry.value, kind: "scalar", value: model } }
-    const text = `model: the config names no Claude model that matches "${alias}". The field is ignored.`
+    const text = `model: the config contains no Claude model that matches "${alias}". The field is ignored.`
     notes.push({ position: entry.position, text })
     return undefined
   }
@@ -204,8 +204,8 @@ function textIn(node: ConfigNode | undefined): string | undefined {
 /**
  * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. Keeps the URL and
  * the headers of a remote server, and the command, arguments and environment of a local server. `${NAME}` becomes
- * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Values that are not objects remain unchanged, and
- * the check rejects them.
+ * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Values that are not objects remain unchanged, so
+ * that the check rejects them.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")
@@ -236,7 +236,7 @@ function serverOf(given: ConfigNode): ConfigNode {
   return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment] }
 }
 
-/** Joins the program and its arguments into one list. */
+/** Joins a server's program and its arguments into one list. */
 function commandOf(server: ObjectNode): ConfigEntry[] {
   const [command, args] = [entryOf(server, "command"), entryOf(server, "args")]
   if (!command) return []

@@ -3,7 +3,7 @@ import { findSkillFiles, skillWatchPaths } from "../skill/skill.ts"
 import { type Location, ownConfigDirectories, projectLevels, userDirectory } from "./location.ts"
 import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
 
-/** A file that may contain config. If `required` is true, the user named the file, so it must exist. */
+/** A file that may contain config. If `required` is true, the user specified the file, so it must exist. */
 export interface ConfigFile {
   path: string
   kind: "tackle" | "opencode" | "claude"
@@ -12,7 +12,7 @@ export interface ConfigFile {
 }
 
 /**
- * Lists all possible config files and the existing Markdown files of agents and commands, in order of increasing
+ * Lists all possible config files and the existing Markdown files for agents and commands, in order of increasing
  * precedence. Among the files of one program and scope, Markdown files come last.
  */
 export function configFiles(location: Location): ConfigFile[] {
@@ -114,7 +114,7 @@ export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])
 }
 
-/** Lists the skill files of the project. */
+/** Lists the project's skill files. */
 export function projectSkillFiles(location: Location): string[] {
   return findSkillFiles(projectFolders(location))
 }
@@ -136,7 +136,7 @@ function userFolders(location: Location): string[] {
   return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
 }
 
-/** Lists the skill directories of the project. Excludes the user's own directories, which the worktree may contain. */
+/** Lists the project's skill directories. Excludes the user's own directories, which the worktree may contain. */
 function projectFolders(location: Location): string[] {
   const names = [
     ...foreignFolders,

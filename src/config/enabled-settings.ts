@@ -4,7 +4,7 @@ import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 
-/** A setting of a config file. */
+/** A setting in a config file. */
 export interface EnabledSetting {
   /**
    * The key path, such as `shell` or `provider.own.options.baseURL`. For a rule, `permission` or
@@ -61,7 +61,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^tools\./, "makes this tool available or unavailable"],
   [/^instructions$/, "sends the text of these files to the model"],
   [/^agent\..*\.prompt$/, "instructions for the agent"],
-  [/^command\..*\.template$/, "prompt of the command; !`…` runs shell commands"],
+  [/^command\..*\.template$/, "the command's prompt; !`…` runs shell commands"],
   [/^provider\..*\.(?:baseURL|options\.api)$/, "receives the prompts to this provider and its API key"],
   [/^provider\..*\.npm$/, "a package whose code connects to the provider"],
   [/^provider\..*\.headers\./, "headers that are sent with every request to this provider"],

@@ -5,7 +5,7 @@ import { type Location, projectLevels, userDirectory } from "./location.ts"
 import { filterEntries, type ObjectNode } from "./node.ts"
 
 /**
- * Lists the instruction files that are used without being named in a config: the user's files, then the files of each
+ * Lists the instruction files that are used even if no config lists them: the user's files, then the files of each
  * directory from the worktree root down to the working directory. Returns absolute paths, nearest last.
  */
 export function instructionFiles(location: Location): string[] {
@@ -83,7 +83,7 @@ export function resolveInstructions(
 }
 
 /**
- * Returns the directory that relative paths in `instructions` of a config file refer to: the file's directory, or the
+ * Returns the directory that relative paths in a config file's `instructions` refer to: the file's directory, or the
  * parent of `.tackle` or `.opencode`.
  */
 export function instructionsDirectory(file: string): string {
@@ -92,9 +92,9 @@ export function instructionsDirectory(file: string): string {
 }
 
 /**
- * Removes the instructions that an untrusted project may not name, because they could send the user's files to the
- * model. Keeps only Markdown and text files inside the worktree of the project. Resolves the links in a path, or in the
- * part of a pattern before its first wildcard.
+ * Removes the instructions that an untrusted project may not list, because they could send the user's files to the
+ * model. Keeps only Markdown and text files inside the project's worktree. Resolves the links in a path, or in the part
+ * of a pattern before its first wildcard.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,

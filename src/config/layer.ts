@@ -64,7 +64,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, read }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
-  // Omits unknown keys of Tackle's own files, which `typosIn` reports.
+  // Omits unknown keys in Tackle's own files, which `typosIn` reports.
   const known = counted.ignored.filter(
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )
@@ -95,7 +95,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   }
 }
 
-/** The settings of a file that take effect. */
+/** A file's settings that take effect. */
 interface Counted {
   tree: ObjectNode
   ignored: string[]
@@ -116,7 +116,7 @@ function substituteSections(
   return { tree: filled, ignored: [], problems }
 }
 
-/** Limits on the reported problems of an untrusted file, so that a hostile file cannot flood the output. */
+/** Limits on the reported problems in an untrusted file, so that a hostile file cannot flood the output. */
 const maxTypos = 5
 const maxTypoLength = 400
 
@@ -186,7 +186,7 @@ function sectionOf([first]: Path): string {
   return String(first)
 }
 
-/** Checks a file of another program. Removes unsupported settings and warns about them. */
+/** Checks another program's file. Removes unsupported settings and warns about them. */
 function lenient(
   tree: ObjectNode,
   problems: readonly RuleProblem[],

@@ -19,7 +19,7 @@ import { readSmallFile } from "./small-file.ts"
 
 /** Options for finding config and deciding which files are trusted. */
 export interface LoadConfigOptions extends Location {
-  /** Whether the project's files are trusted. A function checks each file by its content. */
+  /** Whether the project's files are trusted, or a function that checks each file by its content. */
   trusted: boolean | TrustCheck
   /**
    * Receives all problems. If set, `loadConfig` does not throw for problems, and ignores invalid settings and files
@@ -29,7 +29,7 @@ export interface LoadConfigOptions extends Location {
   onProblems?: (problems: readonly Problem[]) => void
 }
 
-/** The merged config of a run. Use `origin` to find the source of a value. */
+/** The merged config for a run. Use `origin` to find the source of a value. */
 export interface LoadedConfig {
   /** The merged settings as plain values, without `permission`. The objects have no prototype. */
   config: Config
@@ -40,15 +40,15 @@ export interface LoadedConfig {
    * `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
-  /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
+  /** Rules, keyed by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
-  /** Rules by agent, from a trusted project. They follow the user's rules and cannot override a deny rule. */
+  /** Rules, keyed by agent, from a trusted project. They follow the user's rules and cannot override a deny rule. */
   projectAgentPermission: Record<string, Rule[]>
-  /** Rules by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
+  /** Rules, keyed by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
   environmentAgentPermission: Record<string, Rule[]>
-  /** The plugins that trusted files name, each with the path of its file. */
+  /** The plugins that trusted files list, each with the path of its file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
-  /** Whether all config files of the project, except Markdown agents and commands, are trusted. */
+  /** Whether all of the project's config files, except Markdown agents and commands, are trusted. */
   projectTrusted: boolean
   /** Files that were parsed, and `TACKLE_CONFIG_CONTENT` if it is set, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
@@ -59,7 +59,7 @@ export interface LoadedConfig {
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
   /** Warnings, one line each. */
   warnings: string[]
-  /** The `warnings` about settings of an untrusted project that are ignored until the project is trusted. */
+  /** The `warnings` about an untrusted project's settings that are ignored until the project is trusted. */
   typos: string[]
   /**
    * Notes about Markdown agents and commands: files that are ignored, and fields that are not used as written.
@@ -70,7 +70,7 @@ export interface LoadedConfig {
    * if `onProblems` is set.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
-  /** The ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */
+  /** An untrusted project's ignored settings, one entry per file, such as `tackle.json: provider, model`. */
   ignored: string[]
 }
 
@@ -117,8 +117,8 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
 /** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers))
-  // Does not check formatters if a whole file or a `formatter` section has problems, because it may contain their missing
-  // settings.
+  // Does not check formatters if a whole file or a `formatter` section has problems, because it may contain missing
+  // formatter settings.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)
   const mistakes = [...problems, ...unknown]
@@ -244,7 +244,7 @@ function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string;
 }
 
 /**
- * Returns the items of a project that are not trusted in their current state. Implemented by `Trust.isTrusted` for one
+ * Returns a project's items that are not trusted in their current state. Implemented by `Trust.isTrusted` for one
  * worktree.
  */
 export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
@@ -296,7 +296,7 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
     )
   }
   if (!required) return []
-  throw new ConfigError([{ position, text: "TACKLE_CONFIG names this file, but it does not exist." }])
+  throw new ConfigError([{ position, text: "TACKLE_CONFIG refers to this file, but it does not exist." }])
 }
 
 /** Sets the trust of each source and removes the project's untrusted agents and commands. */
@@ -333,7 +333,7 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
   return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
-/** Returns true for a Markdown agent or command of another program. */
+/** Returns true for another program's Markdown agent or command. */
 function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
   return source.kind !== "tackle" && isMarkdown(source)
 }
@@ -344,8 +344,8 @@ function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
 }
 
 /**
- * Prevents a project from restoring tools that the user has removed from an agent: if the user's files list the tools
- * of the agent, removes the project's entries with `true`.
+ * Prevents a project from restoring tools that the user has removed from an agent: if the user's files list the agent's
+ * tools, removes the project's entries with `true`.
  */
 function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>
@@ -375,7 +375,7 @@ function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) =>
 
 /**
  * Returns a problem for each unknown formatter that lacks settings. Expects the merged config, because one file may
- * complete a formatter of another file.
+ * complete a formatter from another file.
  */
 function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value

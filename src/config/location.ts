@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
 /**
- * The directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME`,
+ * The directories and environment for a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME`,
  * `TACKLE_CONFIG`, `TACKLE_CONFIG_CONTENT` and the variables that the config refers to.
  */
 export interface Location {

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** The agent or command that a Markdown file defines, according to the path of the file. */
+/** The agent or command that a Markdown file defines, according to its path. */
 export interface MarkdownDefinition {
   holds: "agent" | "command"
   /** The name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */

@@ -8,7 +8,7 @@ import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
 /**
- * Parses a config file of any format into a tree of Tackle's own shape, with notes about fields and values that Tackle
+ * Parses a config file in any format into a tree of Tackle's own shape, with notes about fields and values that Tackle
  * does not use. Throws `ConfigError` if the text cannot be parsed.
  */
 export async function parseConfig(
@@ -27,8 +27,8 @@ export async function parseConfig(
 }
 
 /**
- * Returns the tree of a config file, without notes. Returns undefined if the text cannot be parsed. This problem is
- * reported when the config is loaded.
+ * Returns a config file's tree, without notes, or undefined if the text cannot be parsed. The problem is reported when
+ * the config is loaded.
  */
 export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
   try {

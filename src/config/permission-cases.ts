@@ -9,7 +9,7 @@ import { loadJsonc } from "./jsonc.ts"
 import { entryOf, type ObjectNode, toPlain } from "./node.ts"
 import { readRules } from "./rules.ts"
 
-/** A test case with the expected decision of the rules. */
+/** A test case with the decision that is expected from the rules. */
 export interface PermissionCase {
   /** The line number of the case, starting at 1. */
   line: number
@@ -53,7 +53,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
   return cases
 }
 
-/** Settings of {@link runPermissionCase}. */
+/** Settings for {@link runPermissionCase}. */
 export interface CaseSettings {
   /** The worktree for cases that have no `cwd`. */
   otherwise: string
@@ -63,8 +63,8 @@ export interface CaseSettings {
 }
 
 /**
- * Evaluates a case in the same way as a permission request of a call. Throws `TypeError` if the case uses effective
- * rules and `effective` is undefined.
+ * Evaluates a case in the same way as a call's permission request. Throws `TypeError` if the case uses effective rules
+ * and `effective` is undefined.
  */
 export async function runPermissionCase(
   { rules, permission, patterns, expect, cwd }: PermissionCase,

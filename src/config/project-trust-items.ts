@@ -18,10 +18,10 @@ import { readSmallFile, type SmallFile } from "./small-file.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**
- * Lists the items of a project that must be trusted: config, tools, plugins, skills, agents, commands, and the
- * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
- * config that cannot be parsed has an empty hash and no packages. The problem is reported when the config is loaded.
- * `wanted` limits the kinds.
+ * Lists a project's items that must be trusted: config, tools, plugins, skills, agents, commands, and the installed
+ * packages that its config lists as plugins. Includes the user's own tools if the worktree contains them. A config that
+ * cannot be parsed has an empty hash and no packages. The problem is reported when the config is loaded. `wanted`
+ * limits the kinds.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -59,9 +59,7 @@ export function trustKind(path: string): TrustItem["kind"] {
   return markdownDefinition(path)?.holds ?? "config"
 }
 
-/**
- * Returns the hash of a config file. For a file that cannot be read, returns an empty string, which is never trusted.
- */
+/** Returns a config file's hash, or, if the file cannot be read, an empty string, which is never trusted. */
 async function hashConfig(path: string, file: SmallFile | undefined, location: Location): Promise<string> {
   return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
 }
@@ -81,7 +79,7 @@ function readIfPossible(path: string): SmallFile | undefined {
 export interface TrustContent {
   /**
    * SHA-256 in hex. If the config includes no files, this is the hash of its bytes. Empty if the file cannot be parsed
-   * or includes too many files; such a config cannot be trusted.
+   * or includes too many files, so that the config cannot be trusted.
    */
   hash: string
   /** Returns the included files with the content that was hashed. Does not read any other file. */
@@ -93,8 +91,8 @@ const maxFiles = 64
 
 /**
  * Returns the content of a config, with one hash for the config and the files that it includes. Reads each included
- * file once. The hash also records which files are missing or unreadable, so the config is no longer trusted when such
- * a file appears.
+ * file once. The hash also records which files are missing or unreadable, so the config is no longer trusted when one
+ * of them can be read.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },
@@ -146,9 +144,9 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
 type PluginLocation = Location & { dataDirectory: string }
 
 /**
- * Lists the directories to search for a package that a config file names: the user's directories and the directory
- * `plugin` in the data directory. If the file belongs to the project, the project's directories and the directory of
- * the file follow.
+ * Lists the directories to search for a package that a config file lists: the user's directories and the directory
+ * `plugin` in the data directory. If the file belongs to the project, the project's directories and the file's
+ * directory follow.
  */
 export function packageDirectories(
   location: PluginLocation,
@@ -162,7 +160,7 @@ export function packageDirectories(
 }
 
 /**
- * Lists the installed packages that a project's config file names as plugins. Ignores files that cannot be parsed, and
+ * Lists the installed packages that a project's config file lists as plugins. Ignores files that cannot be parsed, and
  * names with substitutions, which a user cannot review.
  */
 async function namedPackages(

@@ -8,14 +8,14 @@ import { foundWords } from "./check.ts"
 import { byPosition, type Position, type Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
-/** Rules of one config file: general rules, and rules by agent. */
+/** Rules from one config file: general rules, and rules by agent. */
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>
   examples: RuleExample[]
 }
 
-/** A problem in the rules of a file. `isAction` is true if a missing or invalid action was read as `ask`. */
+/** A problem in a file's rules. `isAction` is true if a missing or invalid action was read as `ask`. */
 export interface RuleProblem extends Problem {
   isAction?: true
 }
@@ -25,7 +25,7 @@ export interface RuleExample {
   permission: string
   pattern: string
   expected: Action
-  /** Set if the rule is part of `agent.<name>.permission`. */
+  /** Name of the agent, if the rule is part of `agent.<name>.permission`. */
   agent?: string
   position: Position
   /** Path of the example, such as `permission.bash.git *.examples.ask[0]`. */
@@ -213,9 +213,9 @@ const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denie
 
 /**
  * Returns a problem for each example whose decision differs from the expected one. The examples are tested only against
- * the defaults and the rules of this file. An example of an agent is also tested against the agent's rules and the
- * ceiling of a built-in agent. Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot
- * override a deny.
+ * the defaults and the rules of this file. An agent's example is also tested against the agent's rules and the ceiling
+ * of a built-in agent. Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot override a
+ * deny.
  */
 export async function brokenExamples(
   rules: FileRules,
@@ -232,7 +232,7 @@ export async function brokenExamples(
     const by = rule
       ? ` because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
       : ""
-    // The message does not quote the example, because values of a file may be secrets. The position and path identify
+    // The message does not quote the example, because values in a file may be secrets. The position and path identify
     // it.
     problems.push({
       position,

@@ -8,7 +8,10 @@ import { SearchConfig } from "../tools/web/choose-search.ts"
 
 const count = z.number().int().positive()
 
-/** Permission rules in the config. They are read from the text instead of this schema, because their order matters. */
+/**
+ * Permission rules in the config. They are read from the text instead of through this schema, because their order
+ * matters.
+ */
 const PermissionSection = z.lazy(() =>
   PermissionConfig.describe(
     "Permission rules: action by permission, or by permission and pattern. The last matching rule wins",
@@ -19,7 +22,7 @@ const ModelName = z.lazy(() => z.string().regex(/^[^/]+\/./, { error: "expected 
 
 const AgentSection = z.lazy(() =>
   z.strictObject({
-    model: ModelName.optional().describe("Model of the agent, as provider/model"),
+    model: ModelName.optional().describe("Model for the agent, as provider/model"),
     prompt: z
       .string()
       .optional()
@@ -56,7 +59,7 @@ const CommandSection = z.lazy(() =>
     agent: z.string().optional().describe("Agent that runs the command"),
     model: ModelName.optional().describe("Model for the command, as provider/model"),
     subtask: z.boolean().optional().describe("Set to true to run the command in a subagent"),
-    argument_hint: z.string().optional().describe("Arguments of the command, shown to users"),
+    argument_hint: z.string().optional().describe("Arguments for the command, shown to users"),
   }),
 )
 
@@ -94,7 +97,7 @@ const TenantSection = z.lazy(() =>
     costPerDay: z.number().positive().optional().describe("Maximum cost per day (UTC) in US dollars"),
     queued: count
       .optional()
-      .describe("Maximum number of waiting inputs, counted across all sessions; further inputs are refused"),
+      .describe("Maximum number of waiting inputs, counted across all sessions; further inputs are rejected"),
   }),
 )
 
@@ -112,7 +115,7 @@ const SubagentSection = z.lazy(() =>
       .number()
       .positive()
       .optional()
-      .describe("Time limit of a task in seconds (default 1800)"),
+      .describe("Time limit in seconds for a task (default 1800)"),
     steps: count.optional().describe("Maximum model steps per task (default: the limit of its agent)"),
     tokens: count.optional().describe("Maximum tokens per task, excluding cached tokens (default: no limit)"),
   }),
@@ -133,9 +136,9 @@ const ToolSearchSection = z.lazy(() =>
 
 const ExperimentalSection = z.lazy(() =>
   z.strictObject({
-    lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),
-    batch_tool: z.boolean().optional().describe("Offers the batch tool"),
-    plan_mode: z.boolean().optional().describe("Offers plan_enter and plan_exit"),
+    lsp_tool: z.boolean().optional().describe("Whether to offer the lsp tool"),
+    batch_tool: z.boolean().optional().describe("Whether to offer the batch tool"),
+    plan_mode: z.boolean().optional().describe("Whether to offer plan_enter and plan_exit"),
   }),
 )
 
@@ -156,7 +159,7 @@ const TimeoutSection = z.lazy(() =>
       .number()
       .positive()
       .optional()
-      .describe("Time limit for the first byte of a response in seconds (default 300)"),
+      .describe("Time limit in seconds for the first byte of a response (default 300)"),
     idleSeconds: z
       .number()
       .positive()
@@ -176,8 +179,8 @@ const PluginEntry = z.lazy(() =>
 const sections = {
   $schema: () => z.string().describe("URL of this schema, for editors"),
   model: () => ModelName.describe("Model to use, as provider/model"),
-  small_model: () => ModelName.describe("Accepted for files of OpenCode; has no effect yet"),
-  default_agent: () => z.string().describe("Agent to use if none is named (default build)"),
+  small_model: () => ModelName.describe("Accepted for compatibility with OpenCode; has no effect yet"),
+  default_agent: () => z.string().describe("Agent to use if none is specified (default build)"),
   provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by id"),
   permission: () => PermissionSection,
   agent: () =>
@@ -200,7 +203,7 @@ const sections = {
       ),
   instructions: () =>
     z.array(z.string()).describe("Files, or patterns of files, whose text is added to the system prompt"),
-  truncate: () => TruncateSection.describe("Limits of tool output"),
+  truncate: () => TruncateSection.describe("Limits for tool output"),
   retention: () => RetentionSection.describe("Retention of the files that belong to sessions"),
   tenants: () =>
     z
@@ -209,9 +212,9 @@ const sections = {
         TenantSection,
       )
       .describe(
-        "Limits by tenant, for sessions that belong to a tenant; * applies to all other tenants. Ignored in the config of a project",
+        "Limits by tenant, for sessions that belong to a tenant; * applies to all other tenants. Ignored in a project's config",
       ),
-  subagent: () => SubagentSection.describe("Limits of the task tool"),
+  subagent: () => SubagentSection.describe("Limits for the task tool"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
   status_line: () =>
     z
@@ -223,7 +226,7 @@ const sections = {
     z
       .array(z.string().min(1))
       .describe(
-        "Environment variables whose values are masked in tool output and in all that Tackle shows or stores",
+        "Environment variables whose values are masked in tool output and in everything that Tackle shows or stores",
       ),
   pass_environment: () =>
     z
@@ -233,7 +236,7 @@ const sections = {
     z.string().describe("Shell that runs commands (default: /bin/bash if it exists, otherwise /bin/sh)"),
   sandbox: () =>
     SandboxSetting.describe(
-      'Sandbox for commands. "auto" (default): use a sandbox if one is available. "require": refuse to run commands without one. "off": never use one. In an object, `mode` takes these values, and `allow: "auto"` runs commands in the sandbox without permission requests',
+      'Sandbox for commands. "auto" (default): use a sandbox if one is available. "require": refuse to run commands without one. "off": never use one. In an object, `mode` accepts these values, and `allow: "auto"` runs commands in the sandbox without permission requests',
     ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>
@@ -242,11 +245,11 @@ const sections = {
     ),
   formatter: () =>
     FormatterConfig.describe(
-      "Formatters that run after a tool changes a file: true for all known formatters (some run only if the project has a settings file for them), or formatters by name (default false)",
+      "Formatters that run after a tool changes a file: an object with formatters by name, true for all known formatters (some run only if the project has a settings file for them), or false for none (the default)",
     ),
   mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("Retries after provider errors"),
-  timeout: () => TimeoutSection.describe("Timeouts of requests to providers"),
+  timeout: () => TimeoutSection.describe("Timeouts for requests to providers"),
 }
 
 /** Top-level keys of a config file. */
@@ -255,7 +258,7 @@ export const sectionNames: readonly string[] = Object.keys(sections)
 /** Keys that only the user's own config can set, because a project must not choose the program that such a key runs. */
 export const userSections: readonly string[] = ["status_line"]
 
-/** Returns the schema of a config file, limited to `keys`. */
+/** Returns the schema for a config file, limited to `keys`. */
 export function configSchema(keys: readonly string[] = sectionNames): z.ZodType {
   const shape = Object.entries(sections).flatMap(([name, make]) =>
     keys.includes(name) ? [[name, make().optional()] as const] : [],
@@ -270,7 +273,7 @@ export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
   agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
 }
 
-/** Returns the JSON Schema (draft 7) of a config file, for editors. */
+/** Returns the JSON Schema (draft 7) for a config file, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(configSchema(), { target: "draft-7", io: "input" })
 }

@@ -55,7 +55,7 @@ describe("a problem names its location and key, what was found and what to write
     ],
     [
       '{"timeout": 30}',
-      `1:2: timeout: expected ${object}, found a number. Timeouts of requests to providers.`,
+      `1:2: timeout: expected ${object}, found a number. Timeouts for requests to providers.`,
     ],
     [
       '{"retry": {"maxAttempts": "3"}}',

@@ -134,7 +134,7 @@ describe("other programs' files", () => {
     const { config, notes, warnings } = await place.load()
     expect(config.agent?.a).toEqual({ description: "Use it: like this", steps: 3, prompt: "Do." })
     expect(notes.map(({ text }) => text)).toEqual([
-      `${file}:4:1: agent.a.model: expected provider/model, found another string. Model of the agent, as provider/model. The value is ignored.`,
+      `${file}:4:1: agent.a.model: expected provider/model, found another string. Model for the agent, as provider/model. The value is ignored.`,
       ".opencode/agent/a.md: Tackle does not use agent.a.color.",
     ])
     expect(new Set(notes.map((note) => note.file))).toEqual(new Set([file]))
@@ -162,8 +162,8 @@ describe("other programs' files", () => {
     })
     const told = notes.map(({ text }) => text).join("\n")
     for (const word of [
-      "no equivalent of NotebookEdit,",
-      "no equivalent of Bash(git diff:*),",
+      "NotebookEdit has no equivalent",
+      "Bash(git diff:*) has no equivalent",
       'no Claude model that matches "opus"',
     ])
       expect(told).toContain(word)
