@@ -10,7 +10,7 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
  * directories, and keeps the mode and, if permitted, the owner of an existing file. `path` must be resolved; a link at
  * its end is replaced. Calls `check` directly before the change, and returns the stamp of the new file. Throws
- * `MovedPathError` if the path now leads elsewhere, the system error if the file cannot be written, and the errors of
+ * `MovedPathError` if the path now leads elsewhere, the system error if the file cannot be written, and errors from
  * `check`. After an error, the file is unchanged, but new parent directories may remain.
  */
 export async function writeAtomic(
@@ -47,7 +47,7 @@ export async function writeAtomic(
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)
-  // No other user may read a copy of a private file before the copy has the mode of that file.
+  // No other user may read a copy of a private file before the copy has that file's mode.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)

@@ -22,7 +22,7 @@ import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
 export interface ChangeContext extends FormatContext {
   /** Directory against which relative paths are resolved. */
   directory: string
-  /** Absolute path. Paths inside the worktree are displayed relative to it. */
+  /** Absolute path of the worktree. Paths inside it are displayed relative to it. */
   worktree: string
   files: FileTracker
   ask(request: {
@@ -48,7 +48,7 @@ export interface ChangedFile<C extends FileChange> {
   formatting: string
   metadata: {
     filePath: string
-    /** False if the file was created. */
+    /** Whether the file existed before the change. */
     exists: boolean
     diff: string
     formatted?: Formatting
@@ -64,7 +64,7 @@ export interface ChangedFile<C extends FileChange> {
  * formats it and records its stamp. Holds the file's lock throughout. Refuses to change an existing file that the
  * session has not read, or that has changed since, even during the permission request. Throws `FileChangeError` if the
  * file must not be changed, `MovedPathError` if the path now leads elsewhere, `FileAccessError` for other system
- * errors, the signal's reason after an abort, and the errors of `plan`, `ctx.ask` and `ctx.changes`.
+ * errors, the signal's reason after an abort, and errors from `plan`, `ctx.ask` and `ctx.changes`.
  */
 export async function changeFile<C extends FileChange>(
   ctx: ChangeContext,

@@ -16,13 +16,13 @@ export interface FileStep {
   exists: boolean
   /** New content. Undefined to delete the file. */
   bytes: Uint8Array | undefined
-  /** Whether to create a symbolic link. Its target is `bytes`. */
+  /** Whether to create a symbolic link with `bytes` as its target. */
   link?: boolean
   /**
    * Whether the file replaces a directory. After the deletions of the change, the directory must contain no file.
    */
   overDirectory?: boolean
-  /** Path of the file whose mode and owner the new file gets. Default: `path`. */
+  /** Path of the file from which the new file gets its mode and owner. Default: `path`. */
   like?: string
   /** Called directly before the change. If the function throws, all files are restored. */
   check?: () => Promise<void>
@@ -42,8 +42,8 @@ export class RollbackError extends TackleError {
  * Makes all changes or no changes. If a change fails, restores the files that have already changed and removes new
  * directories. A file may replace a directory that contains only files that the same change deletes, and a directory
  * may replace a deleted file. Returns the stamps of the written files by path. Throws `MovedPathError` if a path now
- * leads elsewhere, the system error if a change fails, the errors of the checks, and {@link RollbackError} if restoring
- * fails.
+ * leads elsewhere, the system error if a change fails, errors from the `check` functions, and {@link RollbackError} if
+ * restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -202,7 +202,7 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
 
 type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
-/** Two paths of one file: `named` is used in messages, and `now` goes through the open directory of the file. */
+/** Two paths to one file: `named` is used in messages, and `now` goes through the open directory of the file. */
 interface HeldPath {
   named: string
   now: string

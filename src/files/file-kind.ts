@@ -64,15 +64,12 @@ function controlShare(sample: Buffer): number {
   return sample.length === 0 ? 0 : count / sample.length
 }
 
-/**
- * Matches templates of files with credentials. Such templates contain no credentials, because they are meant to be
- * shared.
- */
+/** Matches templates for credential files. Templates contain no credentials, because they are meant to be shared. */
 const template = /\.(example|sample|template)$/i
 
 /**
  * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. A directory
- * search must not show lines of such a file, because reading it usually requires permission from the user.
+ * search must not show lines from these files, because reading them usually requires permission from the user.
  */
 export function isSecretFile(path: string): boolean {
   const name = basename(path)

@@ -10,10 +10,10 @@ import { type TrackTemporary, untracked } from "./temporary-files.ts"
 export interface FileTracker {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
-  /** Runs `work` while no other call in the session holds one of the paths. */
+  /** Runs `work` while no other call in the session holds any of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
-   * Runs the last step of a change while no other session, in this or another process, holds one of the paths. In this
+   * Runs the final step of a change while no other session, in this or another process, holds any of the paths. In this
    * step, the tool checks that the files are unchanged, writes them and formats them. `work` must not wait for the
    * user. Formatters may take seconds.
    */

@@ -15,7 +15,7 @@ export interface FormatContext {
   formatter?: FormatterService
 }
 
-/** A file that was just written. The caller holds the lock of the file and runs inside the commit of the change. */
+/** A file that was just written. The caller holds the file's lock and runs inside the change's commit. */
 export interface WrittenFile {
   /** Path as the tool received it. */
   path: string
@@ -151,7 +151,7 @@ async function diffOf(title: string, before: Uint8Array, after: Uint8Array): Pro
 /** Maximum number of characters of a formatter's diff that the model reads. */
 const maxShown = 2_000
 
-/** Returns the formatter report for the model. Returns an empty string if there is nothing to report. */
+/** Returns the formatter report for the model, or an empty string if there is nothing to report. */
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
   const failure = problem?.split("\n")[0]?.replace(/\.$/, "")
   if (unsure)

@@ -119,7 +119,7 @@ async function isThere(path: string, real: string): Promise<boolean> {
   if (stats.size > maxFileBytes) {
     throw new FileChangeError(
       "unfit",
-      `${showName(path)} is ${stats.size} bytes. This tool cannot change files larger than ${maxFileBytes} bytes. Use bash.`,
+      `${showName(path)} is ${stats.size} bytes. This tool cannot change files larger than ${maxFileBytes} bytes. Use the bash tool.`,
     )
   }
   await assertWritable(path, real)

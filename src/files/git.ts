@@ -8,7 +8,7 @@ export interface GitOptions {
   environment: Readonly<Record<string, string | undefined>>
   /**
    * Whether git may connect to remotes over HTTP and SSH. If true, git uses the user's configuration, such as
-   * credentials. Other transports are never available, because `ext` and `file` can run programs of a repository.
+   * credentials. Other transports are never available, because `ext` and `file` can run programs from a repository.
    */
   connects?: boolean
   signal?: AbortSignal
@@ -19,7 +19,7 @@ const maxOutput = 64 * 1024 * 1024
 
 /**
  * Runs git without a shell and returns its output. Disables the repository's hooks, monitors and submodules and, unless
- * `connects` is true, its pagers and signing programs. If git fails, rejects with the error output of git.
+ * `connects` is true, its pagers and signing programs. If git fails, rejects with git's error output.
  */
 export async function runGit(
   args: readonly string[],
@@ -38,7 +38,7 @@ export async function runGit(
       "core.hooksPath": "/dev/null",
       "fetch.recurseSubmodules": "false",
       "gc.auto": "0",
-      // Ends a connection on which nothing arrives for a minute.
+      // Closes a connection on which nothing arrives for a minute.
       "http.lowSpeedLimit": "1",
       "http.lowSpeedTime": "60",
       "maintenance.auto": "false",
@@ -50,8 +50,9 @@ export async function runGit(
 }
 
 /**
- * Adds options to a command of the user that starts OpenSSH: ssh asks nothing, and ends if it cannot connect within 30
- * seconds or if the server does not respond for a minute. Returns commands for other programs unchanged.
+ * Adds options to the user's command if it starts OpenSSH. With these options, ssh never prompts, and exits if it
+ * cannot connect within 30 seconds or if the server does not respond for a minute. Returns commands for other programs
+ * unchanged.
  */
 function limitedSsh(command: string): string {
   const ssh = command || "ssh"
@@ -68,7 +69,7 @@ function execGit(args: readonly string[], options: ExecFileOptions): Promise<str
   return promise
 }
 
-/** Returns the variables with which git reads settings from its environment. */
+/** Returns the environment variables that pass the settings to git. */
 function configured(settings: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(settings).flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],

@@ -8,7 +8,7 @@ import { readRegularFile } from "../util/file-system.ts"
 export interface IgnoreRules {
   /** Returns true if an entry of the directory is ignored. Assumes that its parents are not ignored. */
   ignores(path: string, directory: boolean): boolean
-  /** Returns the rules of a subdirectory. `names` are the names of its entries. */
+  /** Returns the rules for a subdirectory. `names` are the names of its entries. */
   enter(directory: string, names: ReadonlySet<string>): Promise<IgnoreRules>
 }
 
@@ -32,7 +32,10 @@ export interface RulesAbove {
   repository: boolean
 }
 
-/** Returns the rules of the parent directories, up to the root of the git repository or the file system. */
+/**
+ * Returns the rules of the parent directories, up to the root of the git repository. Outside a repository, includes all
+ * parent directories.
+ */
 export async function rulesAbove(directory: string): Promise<RulesAbove> {
   const layers: Layer[] = []
   let repository = isRepository(directory)
@@ -87,7 +90,7 @@ function isRepository(directory: string): boolean {
 const maxBytes = 1024 * 1024
 
 /**
- * Returns the lines of an ignore file. Returns undefined if the file is missing, unreadable, too large or not a regular
+ * Returns the lines of an ignore file, or undefined if the file is missing, unreadable, too large or not a regular
  * file.
  */
 function readIfPresent(path: string): string | undefined {
@@ -110,11 +113,11 @@ function isQuickToMatch(line: string): boolean {
   return line.split(/\*+/).length <= maxWildcards + 1
 }
 
-/** Maximum number of groups of stars in a line. Lines of real projects have at most four. */
+/** Maximum number of star groups in a line. Lines in real projects have at most four. */
 const maxWildcards = 5
 
 /**
- * Names of directories that usually contain generated files. `list` and scans skip them even if no ignore file names
+ * Names of directories that usually contain generated files. `list` and scans skip them even if no ignore file lists
  * them.
  */
 export const heavyDirectories: ReadonlySet<string> = new Set([

@@ -37,7 +37,7 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
  * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
  * granted. Refuses to follow a link to a different target. If `leave` is given, also refuses a file that has replaced
  * the original at the same path since permission was granted, for example by a rename. Never blocks on a pipe. Throws
- * `MovedPathError` if the path now leads to a different file, and the errors of {@link statPath}.
+ * `MovedPathError` if the path now leads to a different file, and errors from {@link statPath}.
  */
 export async function openFile(
   path: string,
@@ -108,8 +108,8 @@ function kindName(found: Stats): string {
 }
 
 /**
- * Returns the permission patterns of a file: its path and, if the path contains links to another location, its resolved
- * path. Both patterns must be allowed, because the permission check resolves links at a different time.
+ * Returns the permission patterns for a file: its path and, if the path contains links to another location, its
+ * resolved path. Both patterns must be allowed, because the permission check resolves links at a different time.
  */
 export function pinnedPatterns(path: string, real: string): string[] {
   return real === path ? [path] : [path, real]

@@ -10,7 +10,7 @@ import type { TrackTemporary } from "./temporary-files.ts"
 /** A file that an undo or redo changed. */
 export interface RestoredFile {
   path: string
-  /** `removed` means that the file does not exist now. */
+  /** `removed`: the file no longer exists. */
   kind: "restored" | "removed"
 }
 
@@ -30,7 +30,7 @@ export class UndoRefusedError extends TackleError {
   /** Number of turns to undo. If it is more than 1, `others` and `skip` cannot be used. */
   readonly turns: number
 
-  /** `total` is the number of files of the turns, including refused files. */
+  /** `total` is the number of files in the turns, including refused files. */
   constructor(
     direction: Direction,
     refused: readonly RefusedFile[],
@@ -67,7 +67,8 @@ const reasons: Record<RefusedFile["why"], string> = {
 }
 
 function adviceForOne(direction: Direction, refused: readonly RefusedFile[], total: number): string {
-  if (total > refused.length) return "Check these files first, or restore only the other files (--others)."
+  if (total > refused.length)
+    return "Check these files first, or use --others to restore only the other files."
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other files, so --others does not help."
   const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
@@ -86,7 +87,7 @@ export interface UndoChoice {
 /** The result of an undo or redo. */
 export interface UndoOutcome {
   files: RestoredFile[]
-  /** Files that were not changed, which the caller allowed with `others` or `skip`. */
+  /** Files that were not changed, as the caller allowed with `others` or `skip`. */
   refused: RefusedFile[]
   /** Messages for the user about restored files whose permission bits could not be set. */
   problems: string[]
@@ -149,7 +150,7 @@ export async function putBack(
   } catch (error) {
     if (TackleError.isInstance(error)) throw error
     throw new TackleError(
-      `Cannot ${direction} the ${turnsText(turns)}: ${errorMessage(error)}. No file was changed. Solve this problem, then try again.`,
+      `Cannot ${direction} the ${turnsText(turns)}: ${errorMessage(error)}. No file was changed. Fix this problem, then try again.`,
       { code: "session.undo", recoverable: false, cause: error },
     )
   }

@@ -18,7 +18,7 @@ export interface Media extends Pick<Picture, "mime" | "scaled"> {
 
 /**
  * Reads a whole image or document as a data URL. If `sharp` is installed, scales down images that providers would
- * refuse. Throws {@link UnreadableContentError} for a file of more than 20 MiB, even if the file grows while it is
+ * reject. Throws {@link UnreadableContentError} for a file of more than 20 MiB, even if the file grows while it is
  * read, and the signal's reason if the signal aborts.
  */
 export async function readMedia(
@@ -47,7 +47,7 @@ function tooLarge(path: string, bytes: number): UnreadableContentError {
   )
 }
 
-/** The strictest image limits of the large providers: 5 MiB of base64, and 8000 pixels per side. */
+/** The strictest image limits among the large providers: 5 MiB of base64, and 8000 pixels per side. */
 const limits = { bytes: (5 * 1024 * 1024 * 3) / 4, pixels: 8_000 }
 
 /** Maximum length of the longer side of a scaled image, in pixels. Models do not use a higher resolution. */
@@ -65,7 +65,7 @@ export interface Picture {
 type Sharp = typeof import("sharp").default
 
 /**
- * Scales down an image that providers would refuse. Requires `sharp`, an optional peer dependency of 20 MB. Returns the
+ * Scales down an image that providers would reject. Requires `sharp`, an optional peer dependency of 20 MB. Returns the
  * input unchanged if no scaling is needed or possible.
  */
 export async function fitPicture(

@@ -138,7 +138,7 @@ function createDecoder(encoding: TextEncoding) {
   }
 }
 
-/** A page of the entries of a directory. */
+/** A page of directory entries. */
 export interface DirectoryPage {
   /** Names of the entries, sorted alphabetically. Directories and links to directories end with `/`. */
   entries: string[]
@@ -146,7 +146,7 @@ export interface DirectoryPage {
 }
 
 /**
- * Returns up to `limit` entries from `offset`, within the size limit of a page. Throws the signal's reason if the
+ * Returns up to `limit` entries starting at `offset`, within the page size limit. Throws the signal's reason if the
  * signal aborts, and the system error if the directory cannot be read.
  */
 export async function readDirectoryPage(

@@ -16,7 +16,7 @@ import { realPath } from "../util/paths.ts"
 import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
 
-/** Limits of a scan and of the memory that it occupies while a command runs. */
+/** Limits for a scan and for the memory that its result occupies while a command runs. */
 export interface ScanLimits {
   /** Maximum number of files and directories to visit. */
   entries: number
@@ -49,7 +49,7 @@ export interface ScannedFile {
   settled: boolean
 }
 
-/** The regular files and symbolic links of a directory tree, by absolute path. */
+/** The regular files and symbolic links of a directory tree, keyed by absolute path. */
 export interface Scan {
   files: ReadonlyMap<string, ScannedFile>
   directories: ReadonlySet<string>
@@ -109,7 +109,7 @@ function statOf(path: string): Stats | "missing" | "unknown" {
   } catch (error) {
     const code = systemCode(error)
     if (code === undefined) throw error
-    // ELOOP: a directory of the path was replaced by a link to itself.
+    // ELOOP: a directory in the path was replaced by a link to itself.
     return code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" ? "missing" : "unknown"
   }
 }
@@ -213,7 +213,7 @@ export function compareScans(before: Scan, after: Scan, since: number, keepBytes
     if (after.files.has(path)) continue
     const stats = statOf(path)
     if (stats === "unknown") unknown.push(path)
-    // The third condition is true if a directory of the path was replaced by a link.
+    // The third condition is true if a directory in the path was replaced by a link.
     else if (
       stats === "missing" ||
       !(stats.isFile() || stats.isSymbolicLink()) ||
@@ -229,7 +229,7 @@ export function compareScans(before: Scan, after: Scan, since: number, keepBytes
   return { changes, appeared, unknown }
 }
 
-/** Returns the topmost directory of the path that is not in the scan. */
+/** Returns the topmost directory in the path that the scan does not include. */
 function topmostMissing(path: string, { directories }: Scan): string | undefined {
   let missing: string | undefined
   for (let directory = dirname(path); !directories.has(directory); directory = dirname(directory)) {

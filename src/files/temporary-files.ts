@@ -65,7 +65,7 @@ const fileSchema = z.lazy(() =>
 const problems = {
   write: "could not record a temporary file; if this process is killed, the file stays on disk",
   remove: "could not remove the record of a temporary file",
-  end: "could not remove a temporary file of a killed run",
+  end: "could not remove a temporary file that a killed run left",
 }
 
 /** Thrown if a backup is not removed because it is the only copy of a file's old content. */

@@ -10,8 +10,8 @@ export interface TextFormat {
 export const plainText: TextFormat = { encoding: "utf-8", bom: false }
 
 /**
- * `binary`: the content has NUL characters. `unknown`: the content is neither valid UTF-8 nor valid UTF-16 with a byte
- * order mark.
+ * Result of {@link decodeText}. `binary`: the content contains NUL characters. `unknown`: the content is neither valid
+ * UTF-8 nor valid UTF-16 with a byte order mark.
  */
 export type DecodedText =
   | { kind: "text"; text: string; format: TextFormat }

@@ -21,7 +21,7 @@ export interface ChangeCapability {
     work: () => Promise<T>,
   ): Promise<T>
   /**
-   * Runs a command that may change any file of the worktree, and detects the changes. If `work` fails, rejects with its
+   * Runs a command that may change any file in the worktree, and detects the changes. If `work` fails, rejects with its
    * error.
    */
   command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
@@ -48,7 +48,7 @@ export interface TurnChangesOptions {
   /** Path of the data directory, which is not scanned. */
   leaveOut: string
   limits: ScanLimits
-  /** Stores the whole record. Not called in a turn without changes. */
+  /** Stores the whole record. Not called for a turn without changes. */
   save(record: TurnRecord): Promise<void>
   /** Stores the whole record without waiting, at the latest when the call ends. */
   note(record: TurnRecord): void
@@ -56,7 +56,7 @@ export interface TurnChangesOptions {
 
 /**
  * Records the file changes of one turn. A change by a tool is recorded before it is made, so that it can be undone even
- * if the process ends. Changes by a command are recorded after it has ended.
+ * if the process exits. Changes by a command are recorded after it has finished.
  */
 export function createTurnChanges(options: TurnChangesOptions): ChangeCapability {
   const { contents, save } = options
@@ -108,7 +108,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
 
   /**
    * Stops watching the worktree for changes by a command. Scans run one at a time. Each scan detects the changes of all
-   * commands that ended before the scan started.
+   * commands that finished before the scan started.
    */
   async function leave(left: Window, text: string): Promise<void> {
     left.ended.push(text)
@@ -162,7 +162,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     // A tool may have recorded a change in the meantime.
     for (const each of seen) if (!isByTool(each)) add(each.change)
     if (before.limited || after.limited)
-      describe(texts, `only ${options.limits.entries} files and directories of the worktree were scanned`)
+      describe(texts, `only ${options.limits.entries} files and directories in the worktree were scanned`)
     const unreadable = [...new Set([...after.unreadable, ...unknown, ...before.unreadable])]
     if (unreadable.length > 0) describe(texts, `the scan is incomplete: cannot read ${firstOf(unreadable)}`)
     if (!before.limited && appeared.length > 0)
@@ -188,7 +188,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     }
   }
 
-  /** Scans the worktree. Returns undefined if the worktree cannot be read. Such a failure does not stop the command. */
+  /** Scans the worktree. Returns undefined if the worktree cannot be read. This failure does not stop the command. */
   async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {
@@ -253,9 +253,9 @@ interface Window {
   running: number
   /** Paths of files that tools changed in the meantime, for example in a subagent. */
   byTools: Set<string>
-  /** Texts of the commands that ended since the last scan. */
+  /** Texts of the commands that finished since the latest scan started. */
   ended: string[]
-  /** Resolves when the last scan has ended. Never rejects. */
+  /** Resolves when the most recently requested scan has finished. Never rejects. */
   looked: Promise<void>
   /** The next scan. Absent once it has started. */
   next?: Promise<void>
@@ -295,7 +295,7 @@ async function keep(
   return change
 }
 
-/** Returns the topmost directory of the path that does not exist. */
+/** Returns the topmost directory in the path that does not exist. */
 function topmostMissing(path: string): string | undefined {
   const directory = dirname(path)
   if (lstatSync(directory, { throwIfNoEntry: false })) return undefined
@@ -315,7 +315,7 @@ function shortened(text: string): string {
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }
 
-/** Returns true for a command that provably changes no file. Such a command is not watched. */
+/** Returns true for a command that provably changes no file. These commands are not watched. */
 async function onlyReads(text: string): Promise<boolean> {
   const { commands, files, opaque, garbled } = await planCommand(text)
   if (opaque !== undefined || garbled || commands.length === 0) return false

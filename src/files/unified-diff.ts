@@ -15,9 +15,9 @@ export interface DiffInput {
 }
 
 /**
- * Returns a unified diff with three lines of context. After 20,000 characters, the diff is cut and ends with a note. If
- * a text has more than a million characters, returns one line with the lengths of both texts. If the texts have too
- * little in common, returns only the new text.
+ * Returns a unified diff with three lines of context. Cuts a diff of more than 20,000 characters, and adds a note at
+ * its end. If either text has more than a million characters, returns only a line with the lengths of both texts. If
+ * the texts have too little in common, returns only the new text.
  */
 export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { path } = input

@@ -121,9 +121,9 @@ function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check
 }
 
 /**
- * Returns the check of a command, and a new check for running the command outside the sandbox. If both checks ask,
+ * Returns the check for a command, and a new check for running the command outside the sandbox. If both checks ask,
  * returns only the new check, because permission to run outside the sandbox includes permission to run. Returns a check
- * of another permission unchanged.
+ * for another permission unchanged.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]
@@ -144,9 +144,9 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
 }
 
 /**
- * Adds the patterns that an "always" reply remembers: the `always` patterns of the request. If `always` is undefined,
- * adds the pattern of the check, unless it contains wildcards and is not `*`. Protected files and repeated calls are
- * never remembered, so they ask every time. A check for `external_directory` already contains its patterns.
+ * Adds the patterns that an "always" reply remembers: the request's `always` patterns. If `always` is undefined, adds
+ * the check's pattern, unless it contains wildcards and is not `*`. Protected files and repeated calls are never
+ * remembered, so they ask every time. A check for `external_directory` already contains its patterns.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check
@@ -174,14 +174,14 @@ function judgeCheck(check: Check, policy: Policy): Judgement {
   return own || onlyDenies || general ? { action: "allow" } : judgement
 }
 
-/** Returns the default rule that allows the confined checks of a permission. */
+/** Returns the default rule that allows the confined checks for a permission. */
 function sandboxRule(permission: string): Rule {
   return { permission, pattern: "*", action: "allow", source: { file: "sandbox.allow" } }
 }
 
 /**
  * Marks the checks of actions whose effects the sandbox limits: access to ordinary files inside the worktree, and
- * commands that show no secrets of the repository. If the network is closed, a command that needs the network is not
+ * commands that show no secrets from the repository. If the network is closed, a command that needs the network is not
  * marked.
  */
 function markConfined(
@@ -204,8 +204,8 @@ function markConfined(
 
 /**
  * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. For each check, tries its
- * spellings without wildcards first, and then the patterns that "always" remembers. Returns undefined if one of the checks
- * is not allowed by any of these rules.
+ * spellings without wildcards first, and then the patterns that "always" remembers. Returns undefined if these rules
+ * cannot allow every check.
  */
 export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
   const found = checks.map((check) => {

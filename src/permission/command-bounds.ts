@@ -19,7 +19,7 @@ export interface BoundsRequest {
   home: string
   /** Directories in which programs create temporary files. */
   temporary: readonly string[]
-  /** Files and directories of the engine that commands cannot change. */
+  /** The engine's files and directories that commands cannot change. */
   guarded: readonly string[]
   /**
    * The user's config directories. Commands cannot change these directories, and cannot create a missing config
@@ -27,22 +27,22 @@ export interface BoundsRequest {
    */
   configDirectories: readonly string[]
   /**
-   * Directories of the engine that commands cannot read. Files are not supported, because a replaced file would become
+   * The engine's directories that commands cannot read. Files are not supported, because a replaced file would become
    * visible.
    */
   secret: readonly string[]
   /** Directories inside the `secret` directories that commands can still read. */
   shown: readonly string[]
   /**
-   * Facts about the programs of the command. If only git changes files, the command can write to the git
-   * repository. If all reads are judged before the command runs, the command can read secrets of the project.
+   * Facts about the command's programs. If only git changes files, the command can write to the git repository. If all
+   * reads are judged before the command runs, the command can read the project's secrets.
    */
   programs: KnownPrograms
   scanner: TreeScanner
 }
 
 /**
- * Returns the bounds of a command. The rules that judge its request also determine its bounds:
+ * Returns the bounds for a command. The rules that judge its request also determine its bounds:
  *
  * - If `edit` is denied in general, nothing in the worktree is writable, not even paths that narrower rules allow.
  * - Protected files are read-only and secrets are hidden, unless a rule names and allows them. For exceptions, see
@@ -238,9 +238,9 @@ function namedAndAllowed(
 }
 
 /**
- * Returns the bounds of the repository for a command in which only git changes files. Git can write objects, references
- * and the index, but not the files that make git run a program. Returns undefined if the path is not a git directory
- * and does not name one.
+ * Returns the repository bounds for a command in which only git changes files. Git can write objects, references and
+ * the index, but not the files that make git run a program. Returns undefined if the path is not a git directory and
+ * does not refer to one.
  */
 function repositoryBounds(path: string): Pick<Bounds, "writable" | "readOnly" | "absent"> | undefined {
   const own = gitDirectory(path)
@@ -313,7 +313,7 @@ function networkRules({ layers, ceiling, bound }: Policy): Policy {
   }
 }
 
-/** The names in each scanned directory, by the directory's absolute path. */
+/** The names in each scanned directory, keyed by the directory's absolute path. */
 type Listings = ReadonlyMap<string, readonly string[]>
 
 /** Scans the files below a directory. Runs before each command. */
@@ -334,7 +334,7 @@ export interface TreeScanner {
 
 /**
  * Maximum number of directories to scan. Upper levels are scanned first. Scanning a directory takes about 5 µs if it is
- * unchanged since the last scan, and 30 µs if it has changed.
+ * unchanged since the previous scan, and 30 µs if it has changed.
  */
 const maxDirectories = 1_000
 
@@ -357,8 +357,8 @@ interface Listing {
 }
 
 /**
- * Creates a scanner that does not follow links, and reads a directory again only if its time stamp has changed or is too
- * recent to be reliable.
+ * Creates a scanner that does not follow links, and reads a directory again only if its time stamp has changed or is
+ * too recent to be reliable.
  */
 export function createTreeScanner(): TreeScanner {
   let known = new Map<string, Listing>()
@@ -410,8 +410,8 @@ export function createTreeScanner(): TreeScanner {
 }
 
 /**
- * Returns the entries of a directory. Returns an empty list for a directory that cannot be listed, because the command
- * cannot list it either.
+ * Returns the entries of a directory, or an empty array if the directory cannot be listed, because the command cannot
+ * list it either.
  */
 function readEntries(directory: string): Dirent[] {
   try {

@@ -1,7 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** A refused request, with the source and the reason of the refusal. */
+/** A refused request, with the source of the refusal and its reason. */
 export interface Denial {
   /**
    * Why the request was refused: `denied` by a rule, `rejected` by the user or a plugin, or `unanswered` because no

@@ -31,7 +31,7 @@ export interface ExplainedCheck {
 }
 
 /**
- * One command of a command text. For permissions other than `bash` and `sandbox_escape`, one check of the requested
+ * One command in a command text. For permissions other than `bash` and `sandbox_escape`, one check of the requested
  * permission, with an empty `argv`.
  */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
@@ -106,7 +106,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
 }
 
 /**
- * Returns the rules that decided on the given checks of a verdict, without duplicates. `given` is the policy before its
+ * Returns the rules that decided the given checks of a verdict, without duplicates. `given` is the policy before its
  * patterns were expanded. For a check that no rule decided, the result contains the default rule, which asks.
  */
 export function decidingRules(

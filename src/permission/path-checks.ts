@@ -17,10 +17,7 @@ import type { Check, Scope } from "./request.ts"
 export interface ResolvedScope {
   worktree: string
   realWorktree: string
-  /**
-   * Returns the resolved directories of the session. Resolves them on first use, because most paths are in the
-   * worktree.
-   */
+  /** Returns the session's resolved directories. Resolves them on first use, because most paths are in the worktree. */
   realOwn(): readonly string[]
   /** Returns the resolved guarded paths. Resolves them on first use, because only changes need them. */
   realGuarded(): readonly string[]
@@ -76,7 +73,7 @@ export function resolveScope(scope: Scope, home: string): ResolvedScope {
 /**
  * Returns the checks for reading or changing a file at an absolute path: one for the path as written, one for the
  * resolved path if a link leads to a different path, and `external_directory` checks for a path outside the worktree.
- * Reading in a directory of the session needs no `external_directory` check.
+ * Reading in one of the session's directories needs no `external_directory` check.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -120,9 +117,8 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
 }
 
 /**
- * Returns `external_directory` checks for a path that leads outside the worktree and the directories of the session.
- * Returns one check for the resolved path and, if the path as written is also outside, one check for the path as
- * written.
+ * Returns `external_directory` checks for a path that leads outside the worktree and the session's directories. Returns
+ * one check for the resolved path and, if the path as written is also outside, one check for the path as written.
  */
 export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -159,7 +155,7 @@ export function pathExists(path: string, scope: ResolvedScope): boolean {
   return !("problem" in followed) && followed.exists
 }
 
-/** Returns true if the resolved path is in the worktree or in a directory of the session. */
+/** Returns true if the resolved path is in the worktree or in one of the session's directories. */
 export function isWithinScope(path: string, scope: ResolvedScope): boolean {
   const followed = scope.follow(path)
   return !("problem" in followed) && isInScope(followed.real, scope)
@@ -240,7 +236,7 @@ function protectionAt(
 }
 
 /**
- * Returns the protection of a file with several hard links. The system cannot list the other names of a file, so every
+ * Returns the protection for a file with several hard links. The system cannot list the other names of a file, so every
  * file with several hard links is protected against changes. For reads, the file is compared with the protected files
  * in its directory and in the parent directories, up to the root of the worktree.
  */
@@ -270,7 +266,7 @@ function linkedProtection(
 }
 
 /**
- * Returns true if a file has other names (hard links) besides its temporary backups. Such backups are in the same
+ * Returns true if a file has other names (hard links) besides its temporary backups. These backups are in the same
  * directory while another call or process changes the file.
  */
 function hasOtherName(real: string): boolean {
@@ -294,15 +290,15 @@ function unique(texts: readonly string[]): string[] {
 const maxEntries = 10_000
 
 /**
- * The patterns that a policy denies for `read`, and the paths of the denied files with several hard links, by {@link
- * sharedIdentity}.
+ * The patterns that a policy denies for `read`, and the paths of the denied files with several hard links, keyed by
+ * {@link sharedIdentity}.
  */
 interface Denied {
   patterns: readonly string[]
   names?: ReadonlyMap<string, string>
 }
 
-/** Cached results by policy. Each request has its own policy object, so the results cannot become outdated. */
+/** Cached results, keyed by policy. Each request has its own policy object, so the results cannot become outdated. */
 const known = new WeakMap<Policy, Denied>()
 
 /**
@@ -340,17 +336,16 @@ function findNames(
   return names
 }
 
-/** Returns the path that a pattern names or, for a pattern with wildcards, the directory that contains the first one. */
+/**
+ * Returns the path that a pattern names or, for a pattern with wildcards, the directory that contains the first one.
+ */
 function startOf(pattern: string, { worktree, realWorktree }: ResolvedScope): string {
   const literal = /^[^*?]*(?=$|\/[^/]*[*?])/.exec(pattern)?.[0] ?? ""
   const path = resolve(realWorktree, literal)
   return isInside(path, worktree) ? join(realWorktree, relative(worktree, path)) : path
 }
 
-/**
- * Returns the paths of the entries of a directory. Returns an empty list for other paths and for an unreadable
- * directory.
- */
+/** Returns the paths of a directory's entries, or an empty array if the path is not a directory or cannot be read. */
 function entriesOf(directory: string): string[] {
   try {
     return lstatSync(directory).isDirectory()
@@ -363,7 +358,7 @@ function entriesOf(directory: string): string[] {
   }
 }
 
-/** Returns an identifier of a file with several names (hard links). Returns undefined for all other paths. */
+/** Returns an identifier for a file with several names (hard links), or undefined for any other path. */
 export function sharedIdentity(path: string): string | undefined {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false })

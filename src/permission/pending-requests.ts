@@ -21,7 +21,7 @@ export interface Answer {
 /** The outcome of a reply. `already` means that the request has already been answered. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
-/** Shares the requests of an engine with other processes, so that the first answer from any process counts. */
+/** Shares an engine's requests with other processes, so that the first answer from any process counts. */
 export interface RequestBoard {
   /**
    * Shares a request, unless it is answered in the same turn of the event loop. Calls `deliver` if another process
@@ -114,7 +114,7 @@ export function createPendingRequests({
   }
 
   /**
-   * Answers all pending requests that the rules now allow, including requests of other sessions, such as parallel
+   * Answers all pending requests that the rules now allow, including requests in other sessions, such as parallel
    * subagents.
    */
   async function answerAllowed(): Promise<void> {
@@ -197,7 +197,7 @@ function stored(answer: Answer): RequestAnswer {
 }
 
 /**
- * Returns the reply if it is valid. Throws `UsageError` otherwise, because an invalid reply must not count as consent.
+ * Returns the reply. Throws `UsageError` if the reply is invalid, because an invalid reply must not count as consent.
  */
 function parseReply(given: PermissionReply): PermissionReply {
   const parsed = PermissionReply.safeParse(given)
@@ -210,8 +210,8 @@ function parseReply(given: PermissionReply): PermissionReply {
 }
 
 /**
- * Returns the reply to a request of another process if the reply is valid. Throws `UsageError` if the reply is invalid
- * or allows more than the request offers.
+ * Returns the reply to a request from another process. Throws `UsageError` if the reply is invalid or allows more than
+ * the request offers.
  */
 export function checkedReply(given: PermissionReply, request: PermissionRequest): PermissionReply {
   const reply = parseReply(given)

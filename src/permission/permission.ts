@@ -17,14 +17,14 @@ import type { Policy } from "./policy.ts"
 import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request.ts"
 import { permissionType } from "./rules.ts"
 
-/** Asks plugins to decide on a request that the rules do not deny. `action` is the verdict of the rules. */
+/** Asks plugins to decide on a request that the rules do not deny. `action` is the rules' verdict. */
 export type Decide = (request: SessionAsk, action: "allow" | "ask", signal: AbortSignal) => Promise<Action>
 
 /** Dependencies of {@link createPermission}. */
 export interface PermissionDependencies extends ReplyDependencies {
   /** Absolute path of the home directory, to which `~` and `$HOME` expand. */
   home: string
-  /** The user's config directories and the data directory of the engine. See `Scope.guarded`. */
+  /** The user's config directories and the engine's data directory. See `Scope.guarded`. */
   guarded?: readonly string[]
   /** Asks the plugins for a decision. Undefined if there are no plugins. */
   decide?: Decide
@@ -53,7 +53,7 @@ export interface Permission {
   /**
    * Answers a request. Only the first reply counts. For an `always` reply, stores the grants and answers other requests
    * that the grants allow, and then resolves. Throws `UsageError` if the reply is invalid, or if an `always` reply
-   * allows more than the request offers. After such an error, the request stays pending.
+   * allows more than the request offers. If this method throws, the request stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Lists the pending requests of a session, or of all sessions, oldest first. */
@@ -183,12 +183,12 @@ function throwIfDenied({ details }: DetailedVerdict): void {
 }
 
 /**
- * The decision of the plugins. `allow`: the user is not asked. `ask`: the user is asked even if the rules allow the
- * request. `none`: the rules decide.
+ * The plugins' decision. `allow`: the user is not asked. `ask`: the user is asked even if the rules allow the request.
+ * `none`: the rules decide.
  */
 type PluginOpinion = "allow" | "ask" | "none"
 
-/** Returns the decision of the plugins. Throws `PermissionError` if a plugin denies the request. */
+/** Returns the plugins' decision. Throws `PermissionError` if a plugin denies the request. */
 async function askPlugins(
   decide: Decide,
   request: SessionAsk,
@@ -259,7 +259,7 @@ function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy
   }
 }
 
-/** Returns the reasons why "always" is not available for a check. Returns an empty list if "always" is available. */
+/** Returns the reasons why "always" is not available for a check, or an empty array if it is available. */
 function reasonsForOnce({ permission, pattern, protection, remember, onlyOnce, options }: Check): string[] {
   if (invisibleCharacters(pattern)) return ["it contains invisible characters"]
   if (remember !== undefined) return []

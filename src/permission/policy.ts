@@ -9,8 +9,8 @@ export interface Layer {
   /** Whether the rules can only make a verdict stricter. Set, for example, for an untrusted project. */
   tightenOnly?: boolean
   /**
-   * Whether the rules can turn an ask of a lower layer into an allow, but cannot override a deny of a lower layer or
-   * lift the ceiling.
+   * Whether the rules can turn an ask from a lower layer into an allow, but cannot override a deny from a lower layer
+   * or lift the ceiling.
    */
   keepsDenies?: boolean
 }
@@ -18,7 +18,7 @@ export interface Layer {
 /**
  * All rules that apply to an agent. Later layers overrule earlier layers. `ceiling` contains rules that limit the
  * agent, such as the rules of a built-in agent. The stricter verdict of the layers and the ceiling applies, unless a
- * rule of the layer `agent` lifts the ceiling.
+ * rule in the `agent` layer lifts the ceiling.
  */
 export interface Policy {
   layers: readonly Layer[]
@@ -30,16 +30,16 @@ export interface Policy {
   bound?: Policy
 }
 
-/** The verdict of the rules. `rule` is the deciding rule. It is undefined if no rule decided. */
+/** The rules' verdict. `rule` is the deciding rule, or undefined if no rule decided. */
 export interface Judgement {
   action: Action
   rule?: Rule
   layer?: Layer["name"] | "ceiling"
-  /** The second name of the permission, if a rule for it decided. */
+  /** The second name for the permission, if a rule for that name decided. */
   name?: string
 }
 
-/** A second name of a permission, such as the id that the author of a custom tool chose. */
+/** A second name for a permission, such as the id that the author of a custom tool chose. */
 export interface Alias {
   name: string
   /**
@@ -51,7 +51,7 @@ export interface Alias {
 
 /** Options that limit which rules can decide. */
 export interface JudgeOptions {
-  /** A second name of the permission. See {@link judge}. */
+  /** A second name for the permission. See {@link judge}. */
   alias?: Alias | undefined
   /** Returns false for an allow rule that must be ignored. Default: no rule is ignored. */
   counts?: (rule: Rule) => boolean
@@ -67,13 +67,15 @@ export interface JudgeOptions {
   span?: string
   /** The actions that count as a refusal for `span`. Default: `deny` and `ask`. */
   spanRefusals?: readonly Action[]
-  /** Returns true if the rule names the unknown part. If such a rule decides, other rules are not compared with `span`. */
+  /**
+   * Returns true if the rule names the unknown part. If this rule decides, other rules are not compared with `span`.
+   */
   namesSpan?: (rule: Rule) => boolean
 }
 
 /**
  * Returns the verdict on one text. `forms` lists the spellings of the text, such as a relative and an absolute path. A
- * rule matches if it matches one of the spellings. If no rule matches, the verdict is `ask`. A deny of the user layer
+ * rule matches if it matches one of the spellings. If no rule matches, the verdict is `ask`. A deny in the user layer
  * is final. A grant cannot override a deny.
  *
  * If the permission has a second name, a rule for only one of the names overrules rules for both names, such as rules
@@ -133,7 +135,7 @@ function judgeAlone(
 }
 
 /**
- * Lists every rule of the layers and the ceiling that matches one of the spellings, including overruled rules. The
+ * Lists every rule in the layers and the ceiling that matches one of the spellings, including overruled rules. The
  * lowest layer comes first. Does not list the rules of `bound`.
  */
 export function matchingRules(
@@ -171,13 +173,13 @@ export function deniesOf(policy: Policy, permission: string): Rule[] {
   return allRules(policy).filter((rule) => rule.action === "deny" && concerns(rule, permission))
 }
 
-/** Returns all rules of a policy, including its ceiling and the policies that bound it. */
+/** Returns all rules in a policy, including its ceiling and the policies that bound it. */
 export function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 
 /**
- * Returns one rule for each permission and pattern of the policy, with the action that the policy decides for it. The
+ * Returns one rule for each permission and pattern in the policy, with the action that the policy decides for it. The
  * result is one list in which the last matching rule decides. Where patterns overlap, {@link judge} can be stricter.
  */
 export function effectiveRules(policy: Policy): Pick<Rule, "permission" | "pattern" | "action">[] {
@@ -226,7 +228,7 @@ export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rul
 }
 
 /**
- * Returns the policy with an additional rule at the end of its defaults. Every rule of a later layer overrules this
+ * Returns the policy with an additional rule at the end of its defaults. Every rule in a later layer overrules this
  * rule.
  */
 export function withDefault(policy: Policy, rule: Rule): Policy {
@@ -236,7 +238,7 @@ export function withDefault(policy: Policy, rule: Rule): Policy {
   return { ...policy, layers, bound: policy.bound && withDefault(policy.bound, rule) }
 }
 
-/** Returns the policy with an additional ceiling that rules of the layer `agent` cannot lift. */
+/** Returns the policy with an additional ceiling that rules in the `agent` layer cannot lift. */
 export function withFixedCeiling(policy: Policy, ceiling: Ruleset): Policy {
   const layers = policy.layers.map(
     (layer): Layer => (layer.name === "agent" ? { ...layer, name: "project" } : layer),
@@ -257,9 +259,9 @@ export const wildcardProbe = "\u0000".repeat(16)
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
 
 /**
- * Returns options for a permission of the sandbox or the network. Only a rule with the name of such a permission can
- * allow it. For example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for
- * other permissions.
+ * Returns options for a sandbox or network permission. Only a rule with the permission's own name can allow it. For
+ * example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for other
+ * permissions.
  */
 export function namedRules(permission: string): JudgeOptions {
   return onlyByName.has(permission) ? { counts: (rule) => rule.permission === permission } : {}
@@ -305,7 +307,7 @@ function judgeForms(
 
 /**
  * Returns an `ask` if a rule refuses part of the span. An `allow` rule that covers the whole span cancels earlier
- * rules, except `deny` rules of the user layer.
+ * rules, except `deny` rules in the user layer.
  */
 function possibleRefusal(
   policy: Policy,
@@ -313,7 +315,7 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // Determines which earlier rules are canceled: no rules, `ask` rules, or all rules except `deny` rules of the user
+  // Determines which earlier rules are canceled: no rules, `ask` rules, or all rules except `deny` rules in the user
   // layer.
   let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false

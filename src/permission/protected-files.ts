@@ -12,7 +12,7 @@ export interface Protection {
 }
 
 /**
- * Returns the protection of a file that contains secrets, or that configures a tool, an agent or a program that starts
+ * Returns the protection for a file that contains secrets, or that configures a tool, an agent or a program that starts
  * automatically. For `read`, only secrets are protected. The path is relative to the worktree, or absolute if it is
  * outside. Case, trailing dots and Unicode compatibility variants make no difference.
  */
@@ -172,7 +172,7 @@ export function homeSecrets(home: string): { path: string; protection: Protectio
 }
 
 /**
- * Returns the protection of a file that is one of the {@link homeSecrets}, or is inside one of them. The path is
+ * Returns the protection for a file that is one of the {@link homeSecrets}, or is inside one of them. The path is
  * absolute. `homes` lists the spellings of the home directory.
  */
 export function protectionInHome(path: string, homes: readonly string[]): Protection | undefined {

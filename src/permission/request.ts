@@ -4,14 +4,14 @@ import type { Alias, JudgeOptions, Layer, Policy } from "./policy.ts"
 /** A permission request from a call: the `AskRequest` of a tool, to which the engine adds `alias` and `confined`. */
 export interface PermissionAsk {
   permission: string
-  /** A second name of the permission, which rules can use. */
+  /** A second name for the permission, which rules can use. */
   alias?: Alias | undefined
   patterns: string[]
   always?: string[]
   /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
-  /** Whether the command should run in the sandbox of the scope, if that sandbox works. Only for `bash`. */
+  /** Whether the command should run in the scope's sandbox, if that sandbox works. Only for `bash`. */
   confined?: boolean
 }
 
@@ -30,11 +30,11 @@ export interface Scope {
   /** Directories that belong to the session. The session can read them without asking. */
   own: readonly string[]
   /**
-   * The user's config directories and the data directory of the engine. Changing them requires permission, unless a
-   * rule names and allows them.
+   * The user's config directories and the engine's data directory. Changing them requires permission, unless a rule
+   * names and allows them.
    */
   guarded?: readonly string[]
-  /** The sandbox of the commands. Undefined if commands run without a sandbox. */
+  /** The sandbox for commands. Undefined if commands run without a sandbox. */
   sandbox?: ScopeSandbox
   /**
    * The `PATH` with which commands run. If a command's name leads to a program inside the worktree, only deny rules for
@@ -43,7 +43,7 @@ export interface Scope {
   searchPath?: string
 }
 
-/** The sandbox in which the commands of a scope run. */
+/** The sandbox in which the commands in a scope run. */
 export interface ScopeSandbox {
   /** Returns true if the sandbox works, so that every command runs in it. */
   works(): Promise<boolean>
@@ -94,7 +94,7 @@ export interface JudgedCheck {
   reason?: string
 }
 
-/** One command of a command text and its verdict. */
+/** One command in a command text, and its verdict. */
 export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | "rule" | "reason"> {
   argv: string[]
 }
@@ -103,6 +103,6 @@ export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | 
 export interface Verdict {
   action: Action
   checks: JudgedCheck[]
-  /** All commands of the text. Only for `bash` and `sandbox_escape`. */
+  /** All commands in the text. Only for `bash` and `sandbox_escape`. */
   commands?: JudgedCommand[]
 }

@@ -4,7 +4,7 @@ import { Action, type Rule, type RuleSource, type Ruleset } from "../schema/perm
 import { UsageError } from "../util/errors.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** The action of a pattern, optionally with examples. */
+/** The action for a pattern, optionally with examples. */
 const PatternConfig = z.lazy(() =>
   z.union([
     Action,
@@ -21,8 +21,8 @@ const PatternConfig = z.lazy(() =>
 )
 
 /**
- * The `permission` field of the config: one action for everything, one per permission, or one per permission and
- * pattern. `examples` are checked when the config file is read and have no other effect.
+ * The `permission` config field: one action for everything, one per permission, or one per permission and pattern.
+ * `examples` are checked when the config file is read and have no other effect.
  */
 export const PermissionConfig = z.lazy(() =>
   z.union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)]))]),
@@ -30,7 +30,7 @@ export const PermissionConfig = z.lazy(() =>
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /**
- * Returns the rules of the lowest layer. These rules ask for every permission that they do not allow or deny. Commands
+ * Returns the rules in the lowest layer. These rules ask for every permission that they do not allow or deny. Commands
  * that are proved to only read are also allowed: see `shell/read-only-proof.ts`.
  */
 export function defaultRules(): Rule[] {
@@ -84,8 +84,8 @@ const aliases = new Map([
 ])
 
 /**
- * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first, so a
- * loader that can access the tokens of the file builds the rules from the tokens instead.
+ * Returns the rules from a config value in the order of its keys. JavaScript objects list integer-like keys first, so a
+ * loader that can access the file's tokens builds the rules from the tokens instead.
  */
 export function rulesFromObject(value: PermissionConfig, source?: RuleSource): Rule[] {
   if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, source }]

@@ -11,10 +11,10 @@ export interface ShadowedRule {
 }
 
 /**
- * Lists the rules that can never decide, because a later rule or a final deny covers everything that they match.
- * Omits defaults, which are meant to be overruled, and grants, which are not part of the config. If one allow covers
- * another, lists the covered rule only if both patterns are equal, because a narrower pattern can name a protected file.
- * Does not detect a rule that is covered only by several other rules together.
+ * Lists the rules that can never decide, because a later rule or a final deny covers everything that they match. Omits
+ * defaults, which are meant to be overruled, and grants, which are not part of the config. If one allow covers another,
+ * lists the covered rule only if both patterns are equal, because a narrower pattern can name a protected file. Does
+ * not detect a rule that is covered only by several other rules together.
  */
 export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   const written = layers.filter(({ name }) => name !== "defaults" && name !== "grants")
@@ -31,7 +31,7 @@ export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   return found
 }
 
-/** Returns a deny rule of the user layer that covers the rule, if no later rule is an exception to it. */
+/** Returns a deny rule in the user layer that covers the rule, if no later rule is an exception to it. */
 function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
   if (rule.action === "deny") return undefined
   for (const { rules } of earlier.filter(({ name }) => name === "user")) {

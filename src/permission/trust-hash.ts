@@ -12,8 +12,8 @@ export type FileHash = readonly [path: string, hash: string]
 const maxFileBytes = 64 * 1024 * 1024
 
 /**
- * Returns the SHA-256 of a file in hex. Returns "" if the path is not a file, or the file is unreadable or too large.
- * An item with an empty hash is not trusted.
+ * Returns the SHA-256 of a file in hex, or "" if the path is not a file, or the file is unreadable or too large. An
+ * item with an empty hash is not trusted.
  */
 export function hashFile(path: string): string {
   try {
@@ -44,7 +44,7 @@ export interface TreeHash {
 
 /**
  * Hashes each file in the directories, except in `node_modules`. For a link, records the path of its target instead.
- * The lines of the result contain paths relative to `root`.
+ * The result's lines contain paths relative to `root`.
  */
 export function hashTree(directories: readonly string[], root: string): TreeHash {
   const tree: TreeHash = { lines: [], contents: [] }
@@ -70,7 +70,7 @@ export function hashTree(directories: readonly string[], root: string): TreeHash
 export interface PackageDependencies {
   /** Real paths of the package directories. `contents` includes all their modules. */
   roots: string[]
-  /** SHA-256 of each module in hex, by real path. */
+  /** Real path of each module, and its SHA-256 in hex. */
   contents: FileHash[]
   /**
    * Lines for modules, missing packages and packages that exceed the limits, as input for {@link hashLines}. A line is

@@ -16,8 +16,8 @@ import {
 } from "./trust-hash.ts"
 
 /**
- * The items that the user trusts, by the real path of their worktree. Nested worktrees and other worktrees of the same
- * repository do not inherit trust.
+ * The items that the user trusts, keyed by the real path of their worktree. Nested worktrees and other worktrees of the
+ * same repository do not inherit trust.
  */
 export interface Trust {
   /**
@@ -39,22 +39,21 @@ export interface Trust {
    */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
-   * Trusts these items of the directory. Keeps the other trusted items, because the user sees only items on the path to
+   * Trusts these items in the directory. Keeps the other trusted items, because the user sees only items on the path to
    * the working directory. Replaces an invalid trust file. Throws `TackleError` if the file cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
   /**
-   * Revokes trust in these items of the directory, or in all of its items. Throws `TackleError` if the file cannot be
-   * written.
+   * Revokes trust in these items, or in all items in the directory. Throws `TackleError` if the file cannot be written.
    */
   revoke(directoryRealPath: string, items?: readonly ItemName[]): void
-  /** Lists the trusted items of the directory, including items that have changed since, sorted by path. */
+  /** Lists the trusted items in the directory, including items that have changed since, sorted by path. */
   known(directoryRealPath: string): ItemName[]
 }
 
 type ItemName = Pick<TrustItem, "kind" | "path">
 
-/** Hashes of the trusted items, by directory and then by kind and path. */
+/** Hashes of the trusted items, keyed by directory and then by kind and path. */
 type Directories = Map<string, Map<string, string>>
 
 /** Opens `<data>/trust.json`. If the file is missing, nothing is trusted. Never throws. */
@@ -111,7 +110,7 @@ function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
 }
 
-/** Parses the key of an item. Returns undefined for a kind that was added by a later version of Tackle. */
+/** Parses an item's key. Returns undefined for a kind that was added by a later version of Tackle. */
 function nameOf(key: string): ItemName | undefined {
   const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
   const kind = trustKinds.find((known) => known === written)
@@ -168,7 +167,7 @@ function save(path: string, directories: Directories): void {
 /** The kinds of project files that must be trusted. */
 export const trustKinds = ["config", "tool", "plugin", "skill", "agent", "command"] as const
 
-/** A file or package of a project that can change what Tackle does. */
+/** A file or package in a project that can change what Tackle does. */
 export interface TrustItem {
   kind: (typeof trustKinds)[number]
   /** Path relative to the root of the worktree, separated by `/`. For a package, `npm:` and its name. */
@@ -182,8 +181,8 @@ export interface FoundItem extends TrustItem {
   /** Absolute path of the file, or of the directory of a package. */
   file: string
   /**
-   * SHA-256 in hex of each file of a tool, plugin, skill or package, by real path. These files can run once the item is
-   * trusted. Empty for other kinds. `dependencies` contains the files of dependencies.
+   * SHA-256 in hex of each file of a tool, plugin, skill or package, keyed by real path. These files can run once the
+   * item is trusted. Empty for other kinds. `dependencies` contains the files of dependencies.
    */
   contents: ReadonlyMap<string, string>
   /** The dependencies of a package. The hash also covers their modules. */
@@ -214,7 +213,7 @@ export interface TrustSources {
 }
 
 /**
- * Lists the trust items of a project, sorted by path.
+ * Lists the trust items in a project, sorted by path.
  *
  * The hash of a tool or plugin file also covers the subdirectories of its folder, because the file can import from
  * them. Each file directly in the folder has its own hash. The hash of a skill covers its directory. The hash of a

@@ -21,7 +21,7 @@ export interface Bounds {
 }
 
 /**
- * Network access of a command. `closed` allows no connections except, on Linux, over the command's own loopback. A
+ * Network access for a command. `closed` allows no connections except, on Linux, over the command's own loopback. A
  * filter allows some hosts through a proxy.
  */
 export type Network = "closed" | "open" | HostFilter
@@ -50,11 +50,11 @@ export interface Command {
 export interface ConfinedCommand extends Command {
   /** File descriptors that the program inherits, starting at descriptor 3. */
   descriptors: readonly number[]
-  /** Whether the output stays open until all processes of the command have ended. */
+  /** Whether the output stays open until all of the command's processes have ended. */
   holdsOutput: boolean
   /** Call this after the start succeeds or fails. */
   started(): void
-  /** Call this after all processes of the command have ended. */
+  /** Call this after all of the command's processes have ended. */
   ended(): void
 }
 
@@ -65,7 +65,7 @@ export interface BoundPath {
 }
 
 /**
- * Returns the paths of the bounds, with outer directories first, because later mounts and rules override earlier ones.
+ * Returns the paths in the bounds, with outer directories first, because later mounts and rules override earlier ones.
  * Omits paths inside a hidden directory, except shown paths and the paths inside them.
  */
 export function orderedPaths(bounds: Bounds): BoundPath[] {

@@ -26,7 +26,7 @@ export interface HostProxy {
 
 /**
  * Starts an HTTP proxy outside the sandbox. It supports `CONNECT` for encrypted connections and forwards plain
- * requests. Listens on the Unix socket if `socketPath` is given, and otherwise on a free port of 127.0.0.1.
+ * requests. Listens on the Unix socket if `socketPath` is given, and otherwise on a free port on 127.0.0.1.
  *
  * The proxy filters by requested host name, and resolves the name itself. It does not connect to addresses outside the
  * public internet unless the filter allows them. It does not inspect encrypted content, so an allowed host that also
@@ -104,7 +104,7 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
   }
 }
 
-/** Copies the status and the headers of an answer. Returns false if Node.js cannot send them. */
+/** Copies the status and the headers of a response. Returns false if Node.js cannot send them. */
 function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: ServerResponse): boolean {
   try {
     outgoing.writeHead(statusCode, headers)

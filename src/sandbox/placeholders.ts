@@ -10,14 +10,13 @@ export interface Placeholders {
   /**
    * Creates the `absent` directories, so that the sandbox can mount over them. A command cannot create, fill or replace
    * a mounted directory. Ignores paths that exist or cannot be created. Also holds existing placeholders of other
-   * commands at paths that the bounds name. Returns a function that removes each empty directory that no other command
-   * holds.
+   * commands at paths in the bounds. Returns a function that removes each empty directory that no other command holds.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }
 
 /**
- * Creates the placeholders of one engine. If a journal is given, the journal records these placeholders and lists the
+ * Creates the placeholders for one engine. If a journal is given, the journal records these placeholders and lists the
  * placeholders of other engines.
  */
 export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
@@ -132,8 +131,8 @@ const problems = {
 }
 
 /**
- * Opens a journal in `directory`, which is created with the first record. Errors of the journal are reported to
- * `onProblem` and do not stop the operation.
+ * Opens a journal in `directory`, which is created with the first record. Journal errors are reported to `onProblem`
+ * and do not stop the operation.
  */
 export function createPlaceholderJournal(
   directory: string,
@@ -183,7 +182,7 @@ export function createPlaceholderJournal(
 const gone = ["ENOENT", "ENOTDIR"]
 
 /**
- * Returns an identifier of a directory, or undefined if the directory does not exist. The inode number alone is not
+ * Returns an identifier for a directory, or undefined if the directory does not exist. The inode number alone is not
  * sufficient, because file systems reuse it immediately.
  */
 function stampOf(path: string): string | undefined {

@@ -23,7 +23,7 @@ export interface ProbeOutcome {
 }
 
 /**
- * The environment of an attempt. In `inside`, all files are writable except `protected`. `secret` and `private` cannot
+ * The environment for an attempt. In `inside`, all files are writable except `protected`. `secret` and `private` cannot
  * be read, and `missing` must not be created. `outside` is read-only. The network is closed.
  */
 export interface ProbeContext {

@@ -14,7 +14,7 @@ const fileProbes: readonly Probe[] = [
   },
   {
     id: "write-protected",
-    attempt: "change a protected file of the project",
+    attempt: "change a protected file in the project",
     async run({ run, inside }) {
       await run("echo x > protected/file; rm -rf protected/file")
       return outcomeOf(keeps(join(inside, "protected/file"), "kept\n"))

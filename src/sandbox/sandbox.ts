@@ -44,7 +44,7 @@ export interface Sandbox {
 export class SandboxError extends TackleError {
   constructor(reason: string) {
     super(
-      `The command was not run, because it requires a sandbox and no sandbox works here. ${reason} ` +
+      `The command was not run, because it requires a sandbox, but no sandbox works on this machine. ${reason} ` +
         "Continue without commands, or ask the user to run `tackle doctor`.",
       { code: "sandbox.unavailable", recoverable: true },
     )

@@ -32,7 +32,7 @@ interface Numbers {
   foreign?: number
 }
 
-/** Numbers by architecture, from the kernel's system call tables. */
+/** Numbers keyed by architecture, from the kernel's system call tables. */
 const systems: Readonly<Record<string, Numbers>> = {
   x64: {
     audit: 0xc000003e,
@@ -123,7 +123,7 @@ const loadWord = 0x20
 const answer = 0x06
 const jumpIfEqual = 0x15
 
-/** Opcodes and jumps of the comparisons. Each comparison jumps to the verdict that follows, or skips the verdict. */
+/** Opcodes and jumps for the comparisons. Each comparison jumps to the verdict that follows, or skips the verdict. */
 const comparisons = {
   equal: { code: jumpIfEqual, yes: 0, no: 1 },
   different: { code: jumpIfEqual, yes: 1, no: 0 },

@@ -26,7 +26,7 @@ test("undoes, refuses and redoes a turn of an earlier process", async () => {
   const refused = await machine.run(["session", "redo"])
   expect(refused.code).toBe(1)
   expect(refused.stderr).toContain(`${path}: it has been changed in the meantime`)
-  expect(refused.stderr).toContain("restore only the other files (--others)")
+  expect(refused.stderr).toContain("use --others to restore only the other files")
   expect(await readFile(path, "utf8")).toBe("mine")
   await writeFile(path, "A")
   const redone = await machine.run(["session", "redo", "--format", "json"])

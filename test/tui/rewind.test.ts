@@ -61,7 +61,7 @@ test("a refused undo names the files and commands, and no flags of another inter
   const message = await advised(new UndoRefusedError("undo", refused, { total: 2 }))
   expect(message).toContain("/w/a: it has been changed in the meantime")
   expect(message).toContain("`tackle session undo ses_1 --others`")
-  expect(message).not.toContain("(--others)")
+  expect(message).not.toContain("use --others")
   const other = new Error("one line")
   await expect(withAdvice("redo", { id: "ses_1" }, () => Promise.reject(other))).rejects.toBe(other)
 })

@@ -30,7 +30,7 @@ import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 import { writeChecks } from "./write-checks.ts"
 
-/** The checks of a command text. `commands` contains each command with its `bash` check. */
+/** Checks for a command text. `commands` contains each command with its `bash` check. */
 export interface BashChecks {
   checks: Check[]
   commands: { command: PlannedCommand; check: Check; showsSecrets: boolean }[]
@@ -115,7 +115,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     const canRunGit = () =>
       (wholeProved || besideOthers) && isPlainRepository(directories, wholeProved ? "reading" : "plain")
-    // The sandbox limits the programs that git starts in such a repository.
+    // The sandbox limits the programs that git starts, so the repository may configure some.
     const isConfined = async () =>
       wholeProved &&
       !proof.showsTracked &&
@@ -191,7 +191,7 @@ function commandCheck(command: PlannedCommand, { forms, options, genuine, reason
     pattern: command.pattern,
     forms,
     options,
-    // A file of the project may have the same name as a wrapper.
+    // A file in the project may have the same name as a wrapper.
     covered: command.transparent && genuine,
     reason,
   }
@@ -225,7 +225,7 @@ function withRemember(check: Check): Check {
 
 /**
  * Returns one check for the whole text if the text cannot be parsed completely, or contains no command and opens no
- * file.
+ * file. Otherwise, returns an empty array.
  */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }

@@ -11,11 +11,11 @@ import { namesRisks, risksOf, riskValues } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** The scope of a request with the search path of its commands. */
+/** The scope of a request, and the search path for its commands. */
 export interface CommandScope extends ResolvedScope {
   home: string
   /**
-   * Directories of `PATH`, in order. Empty if `PATH` is unknown, or if all of them are absolute paths outside the
+   * Directories in `PATH`, in order. Empty if `PATH` is unknown, or if all of them are absolute paths outside the
    * worktree.
    */
   programDirectories: readonly string[]
@@ -26,7 +26,7 @@ export interface CommandContext {
   command: PlannedCommand
   /** The name to look up in the program table. See {@link tableName}. */
   name: string
-  /** The arguments of the command. */
+  /** The command's arguments. */
   words: readonly Word[]
   /** The absolute directories in which the command may run. Undefined if they are unknown. */
   directories: readonly string[] | undefined
@@ -34,7 +34,7 @@ export interface CommandContext {
   policy: Policy
 }
 
-/** Returns the scope with the search path of its commands. `searchPath` is the value of `PATH`, if known. */
+/** Returns the scope with the search path for its commands. `searchPath` is the value of `PATH`, if known. */
 export function commandScope(
   scope: ResolvedScope,
   home: string,
@@ -42,7 +42,7 @@ export function commandScope(
 ): CommandScope {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
-  // If no directory of `PATH` can contain project files, program names are resolved without disk access.
+  // If no directory in `PATH` can contain project files, program names are resolved without disk access.
   return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 
@@ -175,7 +175,7 @@ export function expandWord(word: Word, home: string): string {
 
 /**
  * Returns other spellings of the command, which only deny rules can match: without options before the subcommand,
- * because it is unknown which options take values, and with other names of the program.
+ * because it is unknown which options take values, and with other names for the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const named = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
@@ -218,7 +218,7 @@ function isGenuine(path: string): boolean {
 }
 
 /**
- * Returns the path to which a plain name resolves, if that path is in the worktree or in a relative directory of
+ * Returns the path to which a plain name resolves, if that path is in the worktree or in a relative directory in
  * `PATH`. Rules for the plain name are meant for a different program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {

@@ -67,8 +67,8 @@ export async function directoryChecks(context: CommandContext): Promise<Check[]>
 
 /**
  * Returns checks for the files that need permission below the directories that a read-only command reads, at most ten
- * per directory. `files` are the operands of the command. Without operands, the command reads its working directory.
- * Returns undefined if the files are unknown.
+ * per directory. `files` are the command's operands. Without operands, the command reads its working directory. Returns
+ * undefined if the files are unknown.
  */
 export async function wholeReadChecks(
   { directories, scope, policy }: CommandContext,
@@ -117,7 +117,7 @@ function throughLinks(
   return [real, { ...reading, needsPermission }]
 }
 
-/** Returns the absolute paths that a word can mean. Returns undefined if the files that a glob matches are unknown. */
+/** Returns the absolute paths that a word can mean, or undefined if the files that a glob matches are unknown. */
 async function pathsOf(
   word: Word,
   directories: readonly string[],
@@ -180,9 +180,7 @@ export function possibleCheck(
   return { permission, pattern, forms, options: { span, spanRefusals: ["deny"] }, reason }
 }
 
-/**
- * Returns whether a path is a file or a directory. Returns undefined if the path does not exist or cannot be resolved.
- */
+/** Returns whether a path is a file or a directory, or undefined if it does not exist or cannot be resolved. */
 export function kindOf(path: string): "file" | "directory" | undefined {
   try {
     return statSync(path).isDirectory() ? "directory" : "file"

@@ -16,7 +16,7 @@ const maxAtOnce = 32
 
 const maxFound = 10
 
-/** Selects which files of a directory a program reads. */
+/** Selects which files in a directory a program reads. */
 export interface RecursiveReading {
   /** Whether the program reads hidden files. */
   hidden: boolean
@@ -30,8 +30,8 @@ export interface RecursiveReading {
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
   /**
-   * If true, the files count as unknown when one of their names contains blanks, quotes or backslashes, or starts with
-   * a dash.
+   * Whether the files count as unknown if one of their names contains blanks, quotes or backslashes, or starts with a
+   * dash.
    */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
@@ -39,8 +39,8 @@ export interface RecursiveReading {
 }
 
 /**
- * Returns at most ten files below a directory for which `needsPermission` is true. Returns undefined if the directory
- * has too many entries, or if `plainNames` is true and a selected name is not plain. Returns an empty list if
+ * Returns up to ten of the files below a directory for which `needsPermission` returns true. Returns undefined if the
+ * directory has too many entries, or if `plainNames` is true and a selected name is not plain. Returns an empty list if
  * `directory` is a file.
  */
 export async function filesNeedingPermission(
@@ -147,8 +147,7 @@ export async function listDirectory(directory: string, listing: Listing): Promis
     return listing.left < 0 ? undefined : entries
   } catch (error) {
     const code = systemCode(error)
-    // The command cannot search this directory either. The `/proc` directory of an ended process causes such an error
-    // too.
+    // The command cannot search this directory either. The `/proc` directory of an ended process causes this error too.
     if (code !== undefined && unlistable.has(code)) return []
     throw error
   }
@@ -171,7 +170,7 @@ const typesWithSecrets = new Set(["sh", "all"])
 /** Ignore files. A line that starts with `!` can re-include hidden files. */
 const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
-/** Returns patterns for the hidden files that the ignore files of a directory re-include. */
+/** Returns patterns for the hidden files that the ignore files in a directory re-include. */
 function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): string[] {
   const found: string[] = []
   for (const name of names) {
@@ -190,7 +189,7 @@ function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): 
 const maxReincluded = 1_000
 
 /**
- * Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree, and for
+ * Returns the patterns from {@link unhiddenIn} for all parent directories, up to the root of the worktree, and for
  * `.git/info/exclude`.
  */
 export function unhiddenAbove(directory: string, worktree: string): string[] {

@@ -33,7 +33,7 @@ export async function commandFileChecks(context: CommandContext): Promise<Check[
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
-  // If the operands are known, they do not include the script of the program.
+  // If the operands are known, they do not include the program's script.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : [...texts, ...filesInValues(name, words)]
   const found = await wordsChecks(considered, context)

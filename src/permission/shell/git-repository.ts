@@ -15,10 +15,10 @@ import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths
 type GitUse = "reading" | "plain" | "writing" | "confined"
 
 /**
- * Returns the reason why git in this directory could run a program or show files of another repository. Returns
- * undefined if git can do neither. Except for `confined`, submodules count as a problem, because they have their own
- * configuration, and configuration sections count as a problem unless they are known to be harmless. Reads the files of
- * the repository instead of running git, which could itself run a program.
+ * Returns the reason why git in this directory could run a program or show files from another repository, or undefined
+ * if git can do neither. Except for `confined`, submodules count as a problem, because they have their own
+ * configuration, and configuration sections count as a problem unless they are known to be harmless. Reads the
+ * repository's files instead of running git, which could itself run a program.
  */
 export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
   try {
@@ -62,9 +62,9 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 }
 
 /**
- * Returns true if the configuration of the user or the system sets a directory for hooks, which run in every
- * repository. `environment` is the environment of git. Follows included files. Also returns true if a file cannot be
- * read or if the includes are nested too deeply.
+ * Returns true if the user's or the system's configuration sets a directory for hooks, because these hooks run in every
+ * repository. `environment` is git's environment. Follows included files. Also returns true if a file cannot be read or
+ * if the includes are nested too deeply.
  */
 export function userHooks(environment: Readonly<Record<string, string | undefined>>): boolean {
   const home = environment.HOME || homeDirectory()
@@ -101,7 +101,7 @@ export interface FoundRepository {
   gitDirectory: string | undefined
 }
 
-/** Returns the repository that contains a directory. Returns undefined outside a repository. */
+/** Returns the repository that contains a directory, or undefined outside a repository. */
 function findRepository(directory: string): FoundRepository | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const found = findGitDirectory(root)
@@ -200,8 +200,8 @@ function configurationProblem(gitDirectory: string, use: GitUse): string | undef
 }
 
 /**
- * Returns why git may show files of another repository. Either the git directory is outside the root and the root is
- * not a linked worktree, or the objects are stored elsewhere.
+ * Returns why git may show files from another repository, or undefined if it cannot. Either the git directory is
+ * outside the root and the root is not a linked worktree, or the objects are stored elsewhere.
  */
 function belongingProblem(root: string, gitDirectory: string): string | undefined {
   const common = commonDirectory(gitDirectory)
@@ -209,16 +209,16 @@ function belongingProblem(root: string, gitDirectory: string): string | undefine
   const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(root)))
   if (!within && !isLinkedWorktree(root, gitDirectory, common)) return `the repository is outside ${root}`
   if (entryAt(join(objects, "info", "alternates")))
-    return "the repository uses the objects of another repository"
+    return "the repository uses objects from another repository"
   const entries = [...directoryEntries(objects), ...directoryEntries(join(objects, "pack"))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
-  return leadsAway ? "the objects of the repository are stored outside the repository" : undefined
+  return leadsAway ? "the repository's objects are stored outside it" : undefined
 }
 
 /**
- * Returns true for a worktree that `git worktree add` created. Its git directory in the repository names the `.git`
- * file of the worktree.
+ * Returns true for a worktree that `git worktree add` created. Its git directory in the repository refers to the
+ * worktree's `.git` file.
  */
 function isLinkedWorktree(root: string, gitDirectory: string, common: string): boolean {
   const real = realPath(gitDirectory)
@@ -230,11 +230,12 @@ function isLinkedWorktree(root: string, gitDirectory: string, common: string): b
 }
 
 /**
- * Returns why the index is a problem. Git enters submodules that the index lists, even without a `.gitmodules` file.
+ * Returns why the index is a problem, or undefined if it is not. Git enters submodules that the index lists, even
+ * without a `.gitmodules` file.
  */
 function indexProblem(gitDirectory: string, use: GitUse): string | undefined {
   const index = readIndex(gitDirectory)
-  if (!index) return "the index of the repository is not supported or cannot be read"
+  if (!index) return "the repository's index is not supported or cannot be read"
   return index.submodules && use !== "confined" ? "the repository has submodules" : undefined
 }
 
@@ -307,7 +308,7 @@ function readIfThere(path: string): string | undefined {
   return readRegularFile(path, maxBytes)?.toString("utf8")
 }
 
-/** Maximum size of a file of the repository, in bytes. */
+/** Maximum size of a file in the repository, in bytes. */
 const maxBytes = 16 * 1024 * 1024
 
 function ifMissing(error: unknown): undefined {
@@ -404,10 +405,10 @@ function readOffset(bytes: Buffer, from: number): { value: number; next: number 
 }
 
 /**
- * Returns variables that stop git from running programs that the configuration of a repository names: file system
- * monitors, hooks, signing programs, pagers, editors, prompts and transports. These variables also disable
- * configuration outside the repository, optional locks and submodules. They do not disable external diff programs,
- * filters or text conversion drivers: see {@link repositoryProblem}.
+ * Returns variables that stop git from running programs that a repository's configuration names: file system monitors,
+ * hooks, signing programs, pagers, editors, prompts and transports. These variables also disable configuration outside
+ * the repository, optional locks and submodules. They do not disable external diff programs, filters or text conversion
+ * drivers: see {@link repositoryProblem}.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {
@@ -449,8 +450,8 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Returns the repository that contains a directory. `paths` lists the absolute paths of the tracked files, if known.
- * Returns undefined outside a repository.
+ * Returns the repository that contains a directory, or undefined outside a repository. `paths` lists the absolute paths
+ * of the tracked files, if known.
  */
 export function trackedFiles(directory: string): { root: string; paths: string[] | undefined } | undefined {
   const repository = findRepository(directory)

@@ -165,7 +165,7 @@ export interface WrittenWord {
   below?: "any" | "tracked"
   /** The word is written only if none of these words names an existing file. */
   unlessExist?: readonly Word[]
-  /** Set if it is unknown whether the command writes the word. */
+  /** True if it is unknown whether the command writes the word. */
   uncertain?: true
   /** Whether the word is relative to the root of the repository. */
   fromRoot?: true
@@ -215,7 +215,7 @@ export function readAction(program: Program, words: readonly Word[]): { entry: P
 
 const merged = new WeakMap<Program, Program>()
 
-/** Returns the entry of a program, merged with the fields of one of its actions. */
+/** Returns a program's entry, merged with the fields of one of its actions. */
 function withAction(program: Program, action: Program): Program {
   const known = merged.get(action)
   if (known) return known
@@ -338,7 +338,10 @@ function nameOfRepository(url: string): string {
   return path.split(/[/:]/).at(-1) || "."
 }
 
-/** Removes the magic prefix of a git pathspec, such as `:/` or `:(top)`. Omits a pathspec that excludes files. */
+/**
+ * Removes the magic prefix, such as `:/` or `:(top)`, from a git pathspec. Returns an empty array for a pathspec that
+ * excludes files.
+ */
 function withoutMagic(written: WrittenWord): WrittenWord[] {
   const [whole, magic = ""] =
     /^:(?:\(([^)]*)\)|([!^/]*):?)/.exec(written.word.text)?.map((part) => part ?? "") ?? []
@@ -367,7 +370,7 @@ function afterPrefix(word: Word, prefix: string): WrittenWord[] {
 function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word[]): WrittenWord[] {
   const [inner] = innerCommands(name, words)
   if (inner?.kind === "among") return byTool(stopsAtOperand ? words : inner.words, true)
-  // `pnpm prettier` runs a program of the project without a word such as `exec`.
+  // `pnpm prettier` runs a program from the project without a word such as `exec`.
   return isBuildTool(name) ? byTool(words, false) : []
 }
 
@@ -380,8 +383,8 @@ function byModule(words: readonly Word[], option: RegExp): WrittenWord[] {
 }
 
 /**
- * Returns the files that the first known formatter or build tool in the words writes. If no such tool is found and the
- * words contain a command, all words are uncertain.
+ * Returns the files that the first known formatter or build tool in the words writes. If none is found and the words
+ * contain a command, all words are uncertain.
  */
 function byTool(words: readonly Word[], isCommand: boolean): WrittenWord[] {
   const names = words.map(({ text }) => basename(/^(?:@[^/]+\/)?([^@]*)/.exec(text)?.[1] ?? text))
@@ -396,7 +399,7 @@ function byTool(words: readonly Word[], isCommand: boolean): WrittenWord[] {
   return isCommand ? uncertainWords(words) : []
 }
 
-/** Returns true if the entry of a program says what the program writes, or that it only reads or runs its operands. */
+/** Returns true if a program's entry specifies what the program writes, or that it only reads or runs its operands. */
 function isModelled(name: string, program: Program): boolean {
   const { operands, writes, targets, rewrites, dryRun, spreads, downloads, operandPrefix } = program
   const { subcommands, script, builtin, wraps, runsAfter } = program

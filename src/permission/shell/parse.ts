@@ -82,7 +82,7 @@ function withoutOptimizing<T>(setFlags: LoadedParser["setFlags"], work: () => T)
   }
 }
 
-/** The parser, and the function that changes flags of V8. */
+/** The parser, and the function that changes V8's flags. */
 interface LoadedParser {
   parser: TreeSitterParser
   setFlags(flags: string): void

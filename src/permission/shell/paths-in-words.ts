@@ -56,7 +56,7 @@ export function isPossibleName(text: string): boolean {
   return text.length <= maxPathLength && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
 }
 
-/** Returns the directory in which a glob starts. Returns undefined if `..` follows the first wildcard. */
+/** Returns the directory in which a glob starts, or undefined if `..` follows the first wildcard. */
 export function globDirectory(text: string): string | undefined {
   const at = text.search(/[*?[]/)
   if (text.slice(at).split("/").includes("..")) return undefined
@@ -121,9 +121,9 @@ const maxMatches = 300
 
 /**
  * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
- * absolute. Returns undefined if the pattern is too long, if too many files match, if the limit for listed entries of
- * the request is reached, or if the shell would split or expand a matching name. A bracket expression matches any text.
- * As in a shell, `*` does not match hidden files. `**` matches directories at any depth, because some shells expand it.
+ * absolute. Returns undefined if the pattern is too long, if too many files match, if the request reaches its limit for
+ * listed entries, or if the shell would split or expand a matching name. A bracket expression matches any text. As in a
+ * shell, `*` does not match hidden files. `**` matches directories at any depth, because some shells expand it.
  */
 export async function globFiles(
   pattern: string,

@@ -44,7 +44,7 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
     if (kept.size <= maxKept) break
     kept.delete(oldest)
   }
-  // A timeout or an error is not cached, because it depends on the load of the machine or on loading the grammar.
+  // A timeout or an error is not cached, because it depends on the machine's load or on loading the grammar.
   const forget = () => kept.delete(text)
   plan.then(({ opaque }) => opaque === tooSlow && forget(), forget)
   return plan

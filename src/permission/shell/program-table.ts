@@ -11,14 +11,14 @@ import { textPrograms } from "./programs/text.ts"
 import { wrappers } from "./programs/wrappers.ts"
 import type { Word } from "./words.ts"
 
-/** Returns the entry of a program. A GNU program is also found by its name with the prefix `g`. */
+/** Returns the entry for a program. A GNU program is also found by its name with the prefix `g`. */
 export function findProgram(name: string): Program | undefined {
   return programs.get(name) ?? programs.get(gnuName(name))
 }
 
 /**
- * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use the result only to make
- * a verdict stricter, because another program can have a similar name.
+ * Returns the entry for a program that may have a version in its name, such as `python3.11`. Use the result only to
+ * make a verdict stricter, because another program can have a similar name.
  */
 export function findVersioned(name: string): Program | undefined {
   return findProgram(name) ?? findProgram(namesWithoutVersion(name)[0] ?? "")
@@ -70,10 +70,7 @@ export function gnuName(name: string): string {
   return gnuNames.has(name) ? name.slice(1) : name
 }
 
-/**
- * Returns the entry of a subcommand, and the number of words that name the subcommand. Returns undefined if the
- * subcommand is not in the table.
- */
+/** Returns the entry for a subcommand and the number of words that name it, or undefined if it is not in the table. */
 export function findSubcommand(
   program: Pick<Program, "subcommands">,
   words: readonly { text: string }[],

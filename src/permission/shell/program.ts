@@ -9,8 +9,8 @@ export type ProgramTable = readonly (readonly [names: string, program: Program])
  */
 export interface Program extends WordStyle {
   /**
-   * Options with which the program only reads. Without this field, a command of the program is proved read-only only by
-   * `version` or `prints`.
+   * Options with which the program only reads. Without this field, a command that runs the program is proved read-only
+   * only by `version` or `prints`.
    */
   readOnly?: string | ReadOnly
   /** Options with which the program, without any other argument, only prints information about itself. */
@@ -19,7 +19,7 @@ export interface Program extends WordStyle {
   writes?: string
   /**
    * Like `writes`, but a rule does not need to name these options, because writing is the purpose of the program. If
-   * the program writes files that its arguments do not name, the values name a source instead, as with `-f` of `tar
+   * the program writes files that its arguments do not name, the values name a source instead, as with `-f` in `tar
    * -x`.
    */
   targets?: string
@@ -33,7 +33,7 @@ export interface Program extends WordStyle {
    */
   rewrites?: string
   /**
-   * Options with which the program writes no files except the files named by options of `writes`. An option of
+   * Options with which the program writes no files except the files named by options in `writes`. An option in
    * `rewrites` overrules these options.
    */
   dryRun?: string
@@ -74,18 +74,18 @@ export interface Program extends WordStyle {
    */
   script?: { plain: ScriptTest; options: string }
   /**
-   * The conditions under which the program runs its standard input as code. A rule must contain `-` to allow such a
+   * The conditions under which the program runs its standard input as code. A rule must contain `-` to allow this
    * command.
    */
   input?: CodeInput
   /** Modules after `stopsAt` that run code from their arguments or from standard input. A rule must name them. */
   modules?: string
 
-  /** Subcommands by name. A name consists of one or two words. */
+  /** Subcommands, keyed by name. A name consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
   /**
-   * Subcommands, by name, that take the options of the program and differ only in the files that they read and write. A
-   * rule does not need to name them.
+   * Subcommands, keyed by name, that accept the program's options and differ only in the files that they read and
+   * write. A rule does not need to name them.
    */
   actions?: Readonly<Record<string, Action>>
   /** Subcommands that a rule must name. */
@@ -108,7 +108,7 @@ export interface Program extends WordStyle {
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
   /**
    * The conditions under which a rule for the inner command is enough to allow the whole command. A rule that denies
-   * the program still applies. For `env`, the value is `without options`, because options of `env` can remove the
+   * the program still applies. For `env`, the value is `without options`, because `env` options can remove the
    * variables that make git safe.
    */
   transparent?: "always" | "without options"
@@ -136,12 +136,12 @@ export interface Program extends WordStyle {
   longer?: string
 }
 
-/** Possible contents of the value of an option. */
+/** Possible contents of an option's value. */
 export interface OptionValue {
   options: string
   /** A value that does not match is a risk. Default: every value is harmless. */
   harmless?: ScriptTest
-  /** Matches each file that a value names. The first group is the name of the file. Requires the flag `g`. */
+  /** Matches each file that a value names. The first group is the file name. Requires the flag `g`. */
   reads?: RegExp
   /** Like `reads`, but for files that the program writes. */
   writes?: RegExp
@@ -157,11 +157,13 @@ export type Action = Pick<
  * The conditions under which a program writes files that its arguments do not name, such as the contents of an archive.
  */
 export interface Spreading {
-  /** Options with which the program writes such files. Default: the program always writes such files. */
+  /** Options with which the program writes these files. Default: the program always writes them. */
   with?: string
-  /** Options with which the program does not write such files if it has no operands, such as `-b` of `git checkout`. */
+  /**
+   * Options with which the program does not write these files if it has no operands, such as `-b` in `git checkout`.
+   */
   unless?: string
-  /** Whether the program writes such files only if it has no operands, or has an option of `into`. */
+  /** Whether the program writes these files only if it has no operands, or has an option in `into`. */
   unlessOperands?: true
   /** Whether the program writes only its operands if an operand exists as a file or follows `--`. */
   unlessPaths?: true
@@ -173,9 +175,9 @@ export interface Spreading {
 
 /** The conditions under which a program writes a file that is named after a URL operand. */
 export interface Downloading {
-  /** Options with which the program writes such a file. Default: the program always writes such a file. */
+  /** Options with which the program writes this file. Default: the program always writes it. */
   with?: string
-  /** Options with which the program does not write such a file. */
+  /** Options with which the program does not write this file. */
   unless?: string
 }
 
@@ -267,7 +269,7 @@ export interface DirectoryReading {
    * `--copy-links`, `--deref` or `--follow`.
    */
   follows?: RegExp
-  /** Matches a word that stops the program from following links. Without such a word, the program follows links. */
+  /** Matches a word that stops the program from following links. Without this word, the program follows links. */
   followsUnless?: RegExp
   /** Whether the options `--include` and `--exclude` select files by name, as with `grep`. */
   filters?: true

@@ -85,7 +85,7 @@ interface ListedFiles {
 
 /**
  * Returns the files that a wrapper passes to its inner command: the files that `find` finds, or that the standard input
- * of `xargs` names. Returns undefined if the files are unknown.
+ * of `xargs` names. Returns undefined if they are unknown.
  */
 function listedFiles(wrapper: PlannedCommand): ListedFiles | undefined {
   if (wrapper.wrapper) return undefined
@@ -112,7 +112,7 @@ function listedFiles(wrapper: PlannedCommand): ListedFiles | undefined {
   }
 }
 
-/** Returns the files whose names a command prints or passes on. Returns undefined if they are unknown. */
+/** Returns the files whose names a command prints or passes on, or undefined if they are unknown. */
 function foundFiles(command: PlannedCommand): ListedFiles | undefined {
   const [name, ...words] = command.argv
   const entry = findProgram(name?.text ?? "")
@@ -165,7 +165,7 @@ const brackets: ReadonlySet<string> = new Set(["(", "!"])
 
 type Token = Pick<GivenOption, "name" | "value">
 
-/** Part of an expression of `find`. `prints` means that the part may print the file. */
+/** Part of a `find` expression. `prints` means that the part may print the file. */
 interface FindPart {
   accepts(name: string): boolean
   prints: boolean
@@ -251,7 +251,7 @@ function standIn(word: Word, { argv: [program] }: PlannedCommand, isListed: bool
   return word.numeric && (role === "text" || role === "names") ? literalWord(word.text) : word
 }
 
-/** Returns the proof for a command that reads the files of a list. */
+/** Returns the proof for a command that reads the files in a list. */
 function readListed(
   proof: Proof,
   { words, reading }: ListedFiles,
@@ -272,7 +272,7 @@ function readListed(
 
 /**
  * Returns true for text that contains git and only commands that are proved to only read. The proof that git only reads
- * is valid only in such text.
+ * is valid only in this kind of text.
  */
 function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.filter(({ transparent }) => !transparent).map((each) => proveReadOnly(each))

@@ -88,7 +88,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   }
   if (name === mark) {
     walk.substitutionsIn(body, at)
-    // The grammar does not find all commands in such content.
+    // The grammar does not find all commands in this content.
     if (/`|\$[^\w\s]|\\/.test(content)) walk.problem("a here-document runs commands")
   }
   const redirects = node.children.filter((entry) => redirectTypes.has(entry.type))
@@ -96,7 +96,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   return [...words, ...redirects.flatMap((entry) => readRedirection(walk, entry, at))]
 }
 
-/** Returns the delimiter without quotes. Returns undefined for delimiters that shells interpret differently. */
+/** Returns the delimiter without quotes, or undefined for delimiters that shells interpret differently. */
 function markName(mark: string): string | undefined {
   const match = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/.exec(mark)
   return match?.slice(1).find((part) => part !== undefined)

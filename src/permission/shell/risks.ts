@@ -7,7 +7,7 @@ import { harmlessDevice, inputName, type Word } from "./words.ts"
 /**
  * Returns one group of names for every risk of a command: an option, operand, script, subcommand or module that can run
  * a program or code, or write a file that the command names, and `-` for input that runs as code. To allow the command,
- * a rule must contain a name of each group. Only `*` can allow a group without names.
+ * a rule must contain a name from each group. Only `*` can allow a group without names.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)
@@ -28,7 +28,7 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
 }
 
 /**
- * Returns the values, attached or as the next word, of the options in `risks` and `inPlace` of the program. Each value
+ * Returns the values, attached or as the next word, of the options in the program's `risks` and `inPlace`. Each value
  * may be a command.
  */
 export function riskValues(name: string, words: readonly Word[]): string[] {
@@ -49,7 +49,7 @@ function valuesIn(program: Program, words: readonly Word[]): string[] {
   return [...values, ...valuesIn(insideOf(program, found.program), given.operands.slice(found.words))]
 }
 
-/** Returns true if the pattern of a rule contains at least one name of each group as a separate word. */
+/** Returns true if a rule's pattern contains at least one name from each group as a separate word. */
 export function namesRisks(pattern: string, groups: readonly (readonly string[])[]): boolean {
   const words = new Set(pattern.split(/[\s*?=]+/))
   return groups.every((group) =>
@@ -113,8 +113,8 @@ const insides = new WeakMap<Program, Program>()
 const nothing: Program = {}
 
 /**
- * Returns the entry of a subcommand merged with the entry of its program. Merges only long options, because short
- * options can have other meanings after the subcommand.
+ * Returns a subcommand's entry, merged with its program's entry. Merges only long options, because short options can
+ * have other meanings after the subcommand.
  */
 function insideOf(program: Program, subcommand: Program = nothing): Program {
   const known = subcommand === nothing ? undefined : insides.get(subcommand)
@@ -184,7 +184,7 @@ function hasOption(words: readonly Word[], options = ""): boolean {
  */
 export type InputUse = "runs" | "fed" | "script" | "unknown"
 
-/** Returns how a command uses its standard input as code. Returns undefined if the command runs no code. */
+/** Returns how a command uses its standard input as code, or undefined if the command runs no code. */
 export function inputUse(name: string, words: readonly Word[]): InputUse | undefined {
   const program = findVersioned(name)
   if (!program) return "unknown"
@@ -193,7 +193,7 @@ export function inputUse(name: string, words: readonly Word[]): InputUse | undef
   return inputUseIn(program, words)
 }
 
-/** Maximum number of words of a wrapper before its inner command. */
+/** Maximum number of wrapper words before the inner command. */
 export const maxWrapperWords = 24
 
 /** Returns how a command that starts at one of the words uses its standard input. */

@@ -34,13 +34,12 @@ export interface PlannedCommand {
   assigns: boolean
   /** Assignments for the command, as written, whose variables are not known to be harmless. A rule must name them. */
   assignments?: readonly string[]
-  /** Whether the command only runs other commands of the plan. A rule that allows these commands is enough. */
+  /** Whether the command only runs other commands in the plan. A rule that allows these commands is enough. */
   transparent?: true
-  /** The previous command of the pipeline, if this command reads only the standard output of that command. */
+  /** The previous command in the pipeline, if this command reads only the standard output of that command. */
   input?: PlannedCommand
   /**
-   * The wrapper: the command of the plan that runs this command. The wrapper may name files in the words of this
-   * command.
+   * The wrapper: the command in the plan that runs this command. The wrapper may name files in this command's words.
    */
   wrapper?: PlannedCommand
 }
@@ -52,7 +51,7 @@ export interface PlannedFile {
   directories?: readonly string[]
 }
 
-/** The commands and files of a command text. */
+/** The commands and files in a command text. */
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
@@ -116,7 +115,7 @@ function isFixed(directory: string): boolean {
 }
 
 /**
- * The commands and files of a tree. `texts` are command texts that the commands run, such as the text of `sh -c`.
+ * The commands and files in a tree. `texts` are command texts that the commands run, such as the text of `sh -c`.
  * `problem` is the reason why the text could not be analyzed.
  */
 export interface Walked {
@@ -132,16 +131,16 @@ export interface Walked {
   garbled: boolean
 }
 
-/** A command text that a command such as `sh -c` or `eval` runs, with the input of that command. */
+/** A command text that a command such as `sh -c` or `eval` runs, with that command's input. */
 export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
   text: string
   directories: Directories
 }
 
-/** Numbers of commands, texts and inputs found up to a point of the walk. */
+/** Numbers of commands, texts and inputs found up to a point in the walk. */
 export type Position = Readonly<Record<"commands" | "texts" | "inputs", number>>
 
-/** Possible directories of the shell after a statement, by success or failure of the statement. */
+/** The shell's possible directories after a statement succeeds or fails. */
 export interface Exit {
   success: Directories
   failure: Directories
@@ -170,8 +169,7 @@ export interface Walk {
   /** Returns the word of a node. Also analyzes the commands in the word. */
   readWord(node: ShellNode, at: Directories): Word
   /**
-   * Returns the value of a loop variable for one word of the loop. Returns undefined if the value is known only at run
-   * time.
+   * Returns the value of a loop variable for one word in the loop, or undefined if the value is known only at run time.
    */
   binding(node: ShellNode): Binding | undefined
   /** Analyzes the commands in the substitutions of a node and its descendants. */

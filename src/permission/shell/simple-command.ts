@@ -115,7 +115,7 @@ export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): 
   })
 }
 
-/** Returns `NAME=value` as one word. Returns undefined for other assignments. */
+/** Returns `NAME=value` as one word, or undefined for other assignments. */
 function assignmentWord(walk: Walk, { children }: ShellNode, at: Directories): Word | undefined {
   const [name, operator, value, ...more] = children
   if (name?.type !== "variable_name" || operator?.type !== "=" || more.length > 0) return undefined

@@ -24,7 +24,7 @@ import {
 import { type Binding, quoted } from "./words.ts"
 
 /**
- * Lists every command of the tree in text order, and the files that the shell itself opens. Tracks all possible working
+ * Lists every command in the tree in text order, and the files that the shell itself opens. Tracks all possible working
  * directories through `cd`.
  */
 export function walkCommands(tree: ShellNode, text: string): Walked {
@@ -276,12 +276,12 @@ function printsOnlyOutput(walk: Walk, { type, children }: ShellNode): boolean {
   return /^2>\s*\/dev\/null$/.test(walk.source(redirection))
 }
 
-/** Maximum number of values of a loop variable. */
+/** Maximum number of values for a loop variable. */
 const maxValues = 16
 
 /**
- * Returns the values of a loop variable. Returns undefined if a value is known only at run time, if there are no values
- * or too many, or if the loop is inside another loop whose values are known.
+ * Returns the values of a loop variable, or undefined if a value is known only at run time, if there are no values or
+ * too many, or if the loop is inside another loop whose values are known.
  */
 function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefined {
   // Nested loops are not analyzed for each value, because the number of analyzed commands would multiply.

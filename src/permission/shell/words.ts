@@ -16,7 +16,7 @@ export interface Word {
   /** Whether the word contains an unquoted `*`, `?` or `[`, which the shell replaces with file names. */
   glob: boolean
   /**
-   * Set if the word starts with the home directory or the working directory. `tail` is the text after that directory.
+   * The directory that the word starts with: the home directory or the working directory. `tail` is the text after it.
    */
   base?: "home" | "directory"
   tail?: string
@@ -29,8 +29,8 @@ export interface Word {
   /** Whether the word is a name from the wrapper: a line of the input of `xargs`, or a file that `find` found. */
   fromInput?: boolean
   /**
-   * Whether the word is an unquoted variable with a glob. Such a word stands for the files that the glob matches only
-   * if their names contain no blanks or wildcards.
+   * Whether the word is an unquoted variable with a glob. This word stands for the files that the glob matches only if
+   * their names contain no blanks or wildcards.
    */
   unquoted?: boolean
   /** Whether the word adds text to the file names that a glob matches, so that it may name files that do not exist. */
@@ -41,7 +41,7 @@ export interface Word {
   problem?: string
 }
 
-/** Known values of loop variables by name. */
+/** Known values of loop variables, keyed by name. */
 export type Bindings = ReadonlyMap<string, Binding>
 
 /** The value of a variable: literal text, or text with wildcards that stands for each matching file. */
@@ -62,8 +62,7 @@ export function wordOf(node: ShellNode, text: string, bindings?: Bindings): Word
 }
 
 /**
- * Returns the value of a loop variable for one word of the loop. Returns undefined if the value is known only at run
- * time.
+ * Returns the value of a loop variable for one word in the loop, or undefined if the value is known only at run time.
  */
 export function bindingOf(node: ShellNode, text: string): Binding | undefined {
   const draft = draftOf(node, text)
@@ -244,10 +243,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/**
- * Returns why a part whose value is known only at run time cannot be analyzed. Returns undefined if the part can be
- * analyzed.
- */
+/** Returns why a part whose value is known only at run time cannot be analyzed, or undefined if it can be. */
 function unknownProblem(type: string): string | undefined {
   const known = [
     "command_substitution",
@@ -355,7 +351,10 @@ function addExpansion(
   if (/^\$\{?[@*]/.test(source)) draft.splits = true
 }
 
-/** Returns true if the shell neither splits nor expands the value of an unquoted variable, except for its wildcards. */
+/**
+ * Returns true if the value is not empty and, apart from its wildcards, contains nothing that a shell splits or expands
+ * in an unquoted variable.
+ */
 function isOneWord({ text, mask }: Binding): boolean {
   return (
     text !== "" && [...text].every((character, at) => mask[at] !== quoted || /[\w./:@%+,=-]/.test(character))

@@ -14,8 +14,8 @@ import { harmlessDevice, literalWord, type Word } from "./words.ts"
 /**
  * Returns `edit` checks for each written path that is protected or that a rule denies. A rule that allows the command
  * does not allow these edits. The command requires permission if a rule denies a path in a directory that the command
- * changes, if a rule denies any edit and a path is known only at run time, or if the command names a denied path that it
- * may write.
+ * changes, if a rule denies any edit and a path is known only at run time, or if the command names a denied path that
+ * it may write.
  */
 export async function writeChecks(of: CommandContext): Promise<Check[]> {
   const context: WriteContext = { ...of, denies: deniesOf(of.policy, "edit").length > 0 }
@@ -58,7 +58,7 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
   return checks
 }
 
-/** Returns the paths that a written word can mean. Returns undefined if the paths are unknown. */
+/** Returns the paths that a written word can mean, or undefined if they are unknown. */
 async function writtenPaths(
   { word, from }: WrittenWord,
   { directories, scope, policy }: WriteContext,
@@ -75,7 +75,7 @@ async function writtenPaths(
     const files = found.flatMap((each, at) =>
       (each ?? []).map((file) => resolve(directories?.[at] ?? "/", file)),
     )
-    // An earlier command of the text may create files that match.
+    // An earlier command in the text may create files that match.
     return files.length > 0 ? files : bases.filter((base) => wholeCheck(base, scope, policy))
   }
   const paths = absolutePaths(text, word, directories)
@@ -104,7 +104,7 @@ function globBase(path: string): string {
  */
 function changesBelow(path: string, { from, below }: WrittenWord, context: WriteContext): boolean {
   if (below) return true
-  // An earlier command of the text may create a missing path as a directory.
+  // An earlier command in the text may create a missing path as a directory.
   if (!from) return kindOf(path) !== "file"
   const { directories, scope } = context
   const sources = absolutePaths(expandWord(from, scope.home), from, directories)
@@ -131,7 +131,7 @@ async function belowChecks(directory: string, { scope, policy }: WriteContext): 
   return []
 }
 
-/** Returns a check that is denied if a rule denies all new files in a directory. Returns undefined otherwise. */
+/** If a rule denies all new files in a directory, returns a check that is denied. Otherwise, returns undefined. */
 function wholeCheck(directory: string, scope: CommandScope, policy: Policy): Check | undefined {
   for (const root of [resolve(directory), realPath(directory)]) {
     const relative = relativeToWorktree(root, scope)

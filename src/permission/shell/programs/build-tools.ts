@@ -111,7 +111,7 @@ export const buildTools: ProgramTable = [
       },
     },
   ],
-  // These programs load plugins or another version of themselves that the project names, even to print a list.
+  // These programs load plugins or another version of themselves that the project specifies, even to print a list.
   ["pnpm yarn", npm],
   [
     "pip pip3",

@@ -345,7 +345,7 @@ export const systemPrograms: ProgramTable = [
   ["locale", { operands: "text", readOnly: { options: "-a --all-locales", maxOperands: 0 } }],
   ["lsb_release", { operands: "text", readOnly: { options: "-a -c -d -i -r -s -v", maxOperands: 0 } }],
   ["getconf", { operands: "text", readOnly: { options: "", operand: /^\w+$/ } }],
-  // Other names of capabilities can run a program that the terminal description names.
+  // Other capability names can run a program that the terminal description specifies.
   ["tput", { operands: "text", readOnly: { options: "", operand: /^(?:cols|lines|colors)$/ } }],
   ["nproc", { operands: "text", readOnly: { options: "--all", maxOperands: 0 } }],
   ["uptime", { operands: "text", readOnly: { options: "-p -s --pretty --since", maxOperands: 0 } }],

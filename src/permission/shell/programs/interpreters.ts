@@ -11,7 +11,7 @@ const python: Program = {
   remember: "exact",
 }
 
-/** Matches an operand that is not a `data:` URL, because such a URL can contain a program. */
+/** Matches an operand that is not a `data:` URL, because a `data:` URL can contain a program. */
 const notData = /^(?!data:)/i
 
 const node: Program = {

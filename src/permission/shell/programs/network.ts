@@ -16,16 +16,16 @@ export const networkPrograms: ProgramTable = [
           harmless: /^(?!@)(?!.*%output\{)/is,
           writes: /%output\{(?:>>)?([^}]*)/gi,
         },
-        // `curl` expands braces and brackets in the name of the file.
+        // `curl` expands braces and brackets in the file name.
         { options: "-T|--upload-file", harmless: /^[^{}[\]]*$/, reads: /(?:^|[{,])([^{},[]+)/g },
         { options: "-F|--form", reads: /[=;,](?:headers=)?[@<]?"?([^=@<>";,]+)/g },
-        // `%NAME` and `name@file` copy a variable of the environment or a file into the request.
+        // `%NAME` and `name@file` copy an environment variable or a file into the request.
         { options: "--variable", harmless: /^\w+=/ },
       ],
       downloads: { with: "-O|--remote-name|--remote-name-all" },
       into: "--output-dir",
       spreads: { with: "-J|--remote-header-name" },
-      // Excludes `file:` URLs with escapes or globs, which hide the path of the file.
+      // Excludes `file:` URLs with escapes or globs, which hide the file's path.
       operand: /^(?!file:.*[%[\]{}])/is,
       remember: "exact",
     },

@@ -34,7 +34,7 @@ function isPlainAwk(script: string): boolean {
   return true
 }
 
-/** Accepts `p`, `d`, `q`, `=` and `s` commands of sed, with addresses, and without the flags `e` and `w`. */
+/** Accepts the sed commands `p`, `d`, `q`, `=` and `s`, with addresses, and without the flags `e` and `w`. */
 const plainSed: ScriptTest = { test: isPlainSed }
 
 /**
