@@ -70,7 +70,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   completion: ["tackle completion bash >~/.local/share/bash-completion/completions/tackle"],
 }
 
-/** Returns the help text with the examples of a command such as `session list`, or of a group such as `session`. */
+/** Returns the help text with examples for a command such as `session list`, or for a group such as `session`. */
 export function examplesOf(name: string): string {
   const own = examples[name] ?? []
   const inner = Object.entries(examples).filter(([other]) => other.startsWith(`${name} `))

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** The help text. The build creates this file. */
+/** Path of the help text. The build creates this file. */
 const helpFile = join(import.meta.dirname, "help.txt")
 
 /** Commands that run for a long time. With the code cache, they would start faster, but need 6 MB more memory. */
@@ -16,8 +16,7 @@ if (args.length === 1 && (first === "--version" || first === "-V")) {
 } else if (args.length === 1 && (first === "--help" || first === "-h") && existsSync(helpFile)) {
   print(readFileSync(helpFile, "utf8"))
 } else {
-  // The promise is not awaited: `runProgram` never rejects, and if a module fails to load, Node reports the error and
-  // exits.
+  // Not awaited, because `runProgram` never rejects, and if a module fails to load, Node reports the error and exits.
   void loadProgram().then(({ runProgram }) => runProgram(args))
 }
 
@@ -26,7 +25,7 @@ function print(text: string): void {
   try {
     writeSync(1, text)
   } catch (error) {
-    // A reader that ends early, as in `tackle --help | true`, is not an error.
+    // A reader that exits early, as in `tackle --help | true`, is not an error.
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return
     console.error(
       `tackle: cannot write to standard output: ${error instanceof Error ? error.message : error}.`,

@@ -29,8 +29,9 @@ export async function runProgram(given: readonly string[]): Promise<void> {
 }
 
 /**
- * Returns the command for arguments that name none: the interactive terminal if the user can type, and otherwise `run`
- * if there is a prompt. A single word is a command, which may be misspelled. A prompt contains a space.
+ * Returns the command for arguments that do not contain one: the interactive terminal if the user can type, `run` if
+ * there is a prompt, or undefined. A single word counts as a command, which may be misspelled, because a prompt
+ * contains a space.
  */
 function defaultCommand(args: readonly string[]): "interactive" | "run" | undefined {
   const [first = "", ...others] = args
@@ -77,7 +78,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/send.ts")).defineSend,
   },
   queue: {
-    description: "show and change the pending prompts of a session",
+    description: "show and change a session's pending prompts",
     load: async () => (await import("./commands/queue.ts")).defineQueue,
   },
   agent: {
@@ -101,7 +102,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/session.ts")).defineSession,
   },
   stats: {
-    description: "show tokens, cost and calls of this project's sessions",
+    description: "show tokens, cost and calls for this project's sessions",
     load: async () => (await import("./commands/stats.ts")).defineStats,
   },
   db: {
@@ -121,7 +122,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/auth.ts")).defineAuth,
   },
   attach: {
-    description: "list or follow the sessions of a server",
+    description: "list or follow sessions on a server",
     load: async () => (await import("./commands/attach.ts")).defineAttach,
   },
   serve: {
@@ -129,11 +130,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
   worker: {
-    description: "run the sessions of servers with --dispatch",
+    description: "run sessions for servers with --dispatch",
     load: async () => (await import("./commands/worker.ts")).defineWorker,
   },
   web: {
-    description: "open the sessions of this directory in a browser",
+    description: "open the sessions in this directory in a browser",
     load: async () => (await import("./commands/web.ts")).defineWeb,
   },
   gateway: {
@@ -157,15 +158,15 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
 }
 
-/** Commands that the help does not list. The help therefore fits on a screen of 24 rows. */
+/** Commands that the help does not list, so that it fits on a 24-row screen. */
 const unlisted = ["help", "interactive", "db", "worker", "completion"]
 
 /** Width of the help text in columns, in every terminal. */
 const helpWidth = 80
 
 /**
- * Creates the program with the name and description of every command. Defines the arguments and options only of the
- * command in `args` or, with `all`, of every command. The examples are defined only if `args` request help.
+ * Creates the program with the name and description of every command. Defines arguments and options only for the
+ * command in `args` or, with `all`, for every command. Adds examples only if `args` request help.
  */
 export async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")
@@ -185,7 +186,7 @@ export async function createProgram(args: readonly string[], { all = false } = {
     .configureHelp({
       minWidthToWrap: 20,
       visibleCommands: (command) => command.commands.filter((inner) => !unlisted.includes(inner.name())),
-      // The usage names the two options of the program.
+      // The usage line shows the program's two options.
       visibleOptions(command) {
         return command.parent ? Help.prototype.visibleOptions.call(this, command) : []
       },
@@ -238,7 +239,7 @@ function misplacedFlag(command: Command, args: readonly string[]): string | unde
   return known ? `Write the flag after the command: ${nameOf(inner)} ${flag}` : undefined
 }
 
-/** Returns true if the command in `args`, or a command that contains it, has the flag `--verbose`. */
+/** Returns true if the command in `args`, or one of its parents, has the flag `--verbose`. */
 function takesVerbose(program: Command, args: readonly string[]): boolean {
   let command = program
   for (const word of args) command = command.commands.find((child) => child.name() === word) ?? command
@@ -257,7 +258,7 @@ function* walk(command: Command): Generator<Command> {
   for (const child of command.commands) yield* walk(child)
 }
 
-/** Writes help text. A reader that ends early, as in `tackle run --help | head -1`, is not an error. */
+/** Writes help text. A reader that exits early, as in `tackle run --help | head -1`, is not an error. */
 function writeHelp(text: string): void {
   try {
     writeSync(1, text)

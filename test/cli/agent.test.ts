@@ -93,15 +93,19 @@ test("reports what is missing or wrong in agent create, and writes nothing", asy
     expect(code).toBe(2)
     return stderr
   }
-  expect(await told()).toContain("Cannot ask without a terminal. Pass the name of the agent.")
-  expect(await told("a")).toContain("Cannot ask without a terminal. Pass --description.")
+  expect(await told()).toContain(
+    "Pass the agent's name, because Tackle cannot ask for it without a terminal.",
+  )
+  expect(await told("a")).toContain(
+    "Pass --description, because Tackle cannot ask for it without a terminal.",
+  )
   expect(await told("../a", "--description", "x")).toContain("Invalid agent name")
   expect(await told("a/../../b", "--description", "x")).toContain("Invalid agent name")
   expect(await told("build", "--description", "x")).toContain("built in")
   expect(await told("a", "--description", "x", "--model", "sonnet")).toContain("expected provider/model")
   expect(await told("a", "--description", "x", "--temperature", "9")).toContain("temperature")
   expect(await told("a", "--description", "x", "--tools", "read, gerp")).toContain(
-    'Unknown tool "gerp" (--tools). Did you mean grep?',
+    'Unknown tool "gerp" in --tools. Did you mean grep?',
   )
   expect(await told("a", "--description", "x", "--tools", "NotebookEdit")).toMatch(
     /Available tools: read, glob, /,
@@ -109,7 +113,7 @@ test("reports what is missing or wrong in agent create, and writes nothing", asy
   expect(existsSync(machine.project.path(".tackle"))).toBe(false)
 
   symlinkSync(machine.home, machine.project.path(".tackle"))
-  expect(await told("a", "--description", "x")).toContain("is outside this project")
+  expect(await told("a", "--description", "x")).toContain("resolves to a path outside this project")
   expect(existsSync(join(machine.home, "agent"))).toBe(false)
 })
 
@@ -141,7 +145,7 @@ test.skipIf(!hasTmux)("asks for missing values at a terminal", async () => {
   await terminal.tackle("agent", "create")
   await terminal.sees("Name of the agent")
   await terminal.press("asker", "Enter")
-  await terminal.sees("What is the purpose of the agent?")
+  await terminal.sees("What is the agent's purpose?")
   await terminal.press("Asks", "Enter")
   await terminal.sees("System prompt")
   await terminal.press("You ask.", "Enter")

@@ -47,7 +47,7 @@ test("rejects an unknown provider with near names, and knows providers of the co
   const unknown = await logIn("mine")
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toContain("openai, anthropic, google, ollama")
-  expect(unknown.stderr).toContain("(--trust)")
+  expect(unknown.stderr).toContain("trust the project with --trust")
   expect((await machine.run(["auth", "list"])).stdout).toContain("No credentials are stored")
   expect(await logIn("mine", "--trust")).toMatchObject({ code: 0 })
   expect(await logIn("own", "--trust", "--method", "By key")).toMatchObject({ code: 0 })
@@ -58,7 +58,7 @@ test("shows the login page of a plugin, stores its tokens and requires --method 
   const unclear = await machine.run(["auth", "login", "own", "--trust"])
   expect(unclear).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("--method: In the browser, By key."),
+    stderr: expect.stringContaining("Available methods: In the browser, By key."),
   })
   const login = await machine.run(["auth", "login", "own", "--trust", "--method", "In the browser"])
   expect(login.stdout).toContain("https://own.test/login")

@@ -85,7 +85,7 @@ test("ends a blocked run at the time limit of the tool", async () => {
 test("ends a blocked run at the time limit of the run", async () => {
   const machine = await machineWithTool("for (;;) {}")
   const run = await machine.run(["run", "--format", "json", "--timeout", "2", "go"])
-  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("its limit of 2 s (--timeout)") })
+  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("the --timeout limit of 2 s") })
 })
 
 test("kills a run that is blocked by a synchronous command", async () => {

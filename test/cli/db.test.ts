@@ -22,9 +22,9 @@ describePostgres("tackle db", () => {
     expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("tackle db migrate") })
     expect(await machine.run(["db", "migrate", "--database", url])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("Created version"),
+      stdout: expect.stringContaining("Created the tables at version"),
     })
-    expect((await machine.run(["db", "migrate"], { env })).stdout).toContain("already have version")
+    expect((await machine.run(["db", "migrate"], { env })).stdout).toContain("already at version")
     const copied = await machine.run(["db", "import"], { env })
     expect(copied).toMatchObject({
       code: 0,

@@ -53,7 +53,7 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
     [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: The model test\/n is unknown\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is not a model name\. Use provider\/model/],
-    [["run", "--dir", "nowhere", "hi"], /^tackle: The directory \/.*\/nowhere does not exist \(--dir\)\.\n$/],
+    [["run", "--dir", "nowhere", "hi"], /^tackle: The --dir directory \/.*\/nowhere does not exist\.\n$/],
     [["run", "--allow", "", "hi"], /^tackle: .*--allow/],
   ]
   const runs = await Promise.all(cases.map(([args]) => machine.run(args)))
@@ -191,6 +191,6 @@ test("exits with 4 at the step limit, the time limit and the third refusal of a 
   const time = await machine.run(["run", "--auto", "--format", "json", "--timeout", "1", "wait"])
   expect(endOf(time)).toMatchObject({ status: "limit", exitCode: 4 })
   expect(only(eventsOf(time), "session.error")).toMatchObject([
-    { error: { name: "limit", message: expect.stringContaining("limit of 1 s (--timeout)") } },
+    { error: { name: "limit", message: expect.stringContaining("the --timeout limit of 1 s") } },
   ])
 })

@@ -39,7 +39,7 @@ test("prints what the server supports and the resulting policy in models check",
   const text = await machine.run(["models", "check", "test/m"])
   expect(text.code).toBe(1)
   expect(text.stdout).toMatch(/^no {2}accepts tools: .*does not support tools/)
-  expect(text.stdout).toContain("Policy: auto, which is synthetic with this server")
+  expect(text.stdout).toContain("Policy: auto, which means synthetic with this server")
   const json = await machine.run(["models", "check", "test/m", "--format", "json"])
   expect(JSON.parse(json.stdout)).toMatchObject({ model: "test/m", policy: "auto", used: "synthetic" })
   expect((await machine.run(["models", "check", "test/other"])).code).toBe(2)

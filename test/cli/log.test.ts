@@ -61,6 +61,6 @@ test("reports an unwritable directory once and disables the file", async () => {
   log.write("error", "one")
   log.write("error", "two")
   expect(log.path).toBeUndefined()
-  expect(told.filter((line) => line.includes("cannot be written"))).toHaveLength(1)
+  expect(told.filter((line) => line.includes("cannot write the log file"))).toHaveLength(1)
   await project.remove()
 })

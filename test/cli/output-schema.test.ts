@@ -46,7 +46,10 @@ test("reports a missing file or an invalid schema as a usage error", async () =>
   await machine.project.write("count.json", '{"type":"strnig"}')
   expect(await machine.run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("strnig") })
   const missing = await machine.run(["run", "--output-schema", "none.json", "go"])
-  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("none.json (--output-schema)") })
+  expect(missing).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Cannot read the output schema none.json"),
+  })
   expect(machine.server.requests).toHaveLength(0)
 })
 
@@ -54,7 +57,7 @@ test("creates no session for an unusable schema and names its file", async () =>
   const machine = await createMachine({ files: { "count.json": '{"type":"strng"}' } })
   expect(await machine.run(args)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^tackle: count\.json \(--output-schema\): .*strng/),
+    stderr: expect.stringMatching(/^tackle: count\.json: .*strng/),
   })
   expect((await machine.run(["session", "list"])).stdout).toBe("No sessions yet.\n")
 })

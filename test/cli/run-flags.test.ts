@@ -76,10 +76,10 @@ test("attaches with --file what read and list would show, and reports a bad file
   expect(text).toContain("KEY=1")
 
   const refusals: [file: string, says: RegExp][] = [
-    ["none.txt", /^tackle: none\.txt cannot be attached \(--file\): .*File not found/],
+    ["none.txt", /^tackle: Cannot attach none\.txt: .*File not found/],
     ["src/note.txt", /notes\.txt/],
-    ["blob.bin", /^tackle: blob\.bin cannot be attached \(--file\): .*binary/],
-    ["key.pem", /^tackle: key\.pem cannot be attached \(--file\): .*denied by a rule/],
+    ["blob.bin", /^tackle: Cannot attach blob\.bin: .*binary/],
+    ["key.pem", /^tackle: Cannot attach key\.pem: .*denied by a rule/],
   ]
   const runs = await Promise.all(refusals.map(([file]) => machine.run(["run", "--auto", "look", "-f", file])))
   for (const [index, { code, stderr }] of runs.entries()) {

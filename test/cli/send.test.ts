@@ -94,7 +94,7 @@ describe("tackle send", () => {
       expect(sent).toMatchObject({
         code: 0,
         stderr: "",
-        stdout: `Stored ${delivery} in ${sessionID}. ${what}\n`,
+        stdout: `Queued ${delivery} in ${sessionID}. ${what}\n`,
       })
     }
     expect((await listed(machine)).map(({ id }) => id)).toEqual(["queue", "steer"])
@@ -144,7 +144,7 @@ describe("tackle send", () => {
     const sent = await machine.run(["send", "--no-run", "--id", "a", "later"])
     expect(sent).toMatchObject({
       code: 0,
-      stdout: `Stored a in ${sessionID}. To deliver it: tackle queue resume -s ${sessionID}\n`,
+      stdout: `Queued a in ${sessionID}. To deliver it: tackle queue resume -s ${sessionID}\n`,
     })
     expect(machine.server.requests).toHaveLength(1)
     expect(await machine.run(["queue", "resume"])).toMatchObject({ code: 0, stdout: "heard later\n" })
@@ -203,7 +203,7 @@ describe("tackle queue", () => {
     )
     expect(await machine.run(["queue", "withdraw", "--all"])).toMatchObject({
       code: 0,
-      stdout: `Withdrew 1 input of ${sessionID}.\n`,
+      stdout: `Withdrew 1 input from ${sessionID}.\n`,
     })
     expect((await machine.run(["queue"])).stdout).toBe(`${sessionID} has no pending inputs.\n`)
   })

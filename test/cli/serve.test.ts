@@ -284,7 +284,7 @@ test("warns that connections from other machines are not encrypted", async () =>
 test("rejects unusable flags as a usage error", async () => {
   const machine = await createMachine({ files: { file: "x" } })
   for (const [flags, text] of [
-    [["--root", "missing"], "(--root)"],
+    [["--root", "missing"], "The --root directory"],
     [["--root", "file"], "is not a directory"],
     [["--cors", "example.com"], "is not an origin"],
     [["--cors", "*"], "is not an origin"],

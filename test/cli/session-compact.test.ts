@@ -30,7 +30,7 @@ test("reports that there is nothing to compact, without a request to the model",
   const { code, stdout, stderr } = await machine.run(["session", "compact"])
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
   expect(stdout).toMatch(
-    /^Nothing to compact in ses_\w+: a summary would not be shorter than the current \d+ characters\.\n$/,
+    /^Nothing to compact in ses_\w+, because a summary would not be shorter than the current \d+ characters\.\n$/,
   )
   expect(machine.server.requests).toHaveLength(asked)
   const json = await machine.run(["session", "compact", "--format", "json"])

@@ -33,7 +33,7 @@ test("lists the sessions that contain all words, with an excerpt", async () => {
   expect(await found("--search", "")).toHaveLength(2)
   expect(await machine.run(["session", "list", "--search", '"AND* NEAR('])).toMatchObject({
     code: 0,
-    stdout: "No session contains these words.\n",
+    stdout: "No session contains all of these words.\n",
   })
 })
 

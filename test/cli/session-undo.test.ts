@@ -80,7 +80,7 @@ test("names the session that changed files when the last session changed none", 
   const nothing = await machine.run(["session", "undo"])
   expect(nothing.code).toBe(2)
   const [, command = ""] =
-    /The last session that changed files is ses_\w+ \("change it"\)\. Run `(tackle session undo ses_\w+)`\./.exec(
+    /The latest session that changed files is ses_\w+ \("change it"\)\. Run `(tackle session undo ses_\w+)`\./.exec(
       nothing.stderr,
     ) ?? []
   const undone = await machine.run(["-c", command], { command: ["/bin/sh"] })
@@ -90,6 +90,6 @@ test("names the session that changed files when the last session changed none", 
   await machine.run(["run", "talk again"])
   const redo = await machine.run(["session", "redo"])
   expect(redo.stderr).toMatch(
-    /The last session with an undone turn is ses_\w+ .*`tackle session redo ses_\w+`/,
+    /The latest session with an undone turn is ses_\w+ .*`tackle session redo ses_\w+`/,
   )
 })

@@ -48,7 +48,9 @@ test("reads skills from the folders of other agents, and those of the project on
   const shown = await machine.run(["config", "show", "--dir", "sub"])
   const skills = shown.stdout.split("\n").filter((line) => line.includes("SKILL.md"))
   expect(skills).toHaveLength(8)
-  expect(skills[0]).toMatch(/\.claude\/skills\/a\/SKILL\.md \(a, ignored: a later skill has the same name\)$/)
+  expect(skills[0]).toMatch(
+    /\.claude\/skills\/a\/SKILL\.md \(a, ignored, because a later skill has the same name\)$/,
+  )
   expect(skills.filter((line) => line.endsWith("(a)"))).toEqual([
     expect.stringContaining(".tackle/skills/a/SKILL.md"),
   ])

@@ -93,7 +93,7 @@ test("enables a project's tools and settings after trust, until they change", as
   expect(callsOf(await go())).toEqual([["shout", "completed", "HEY!HEY!"]])
   expect((await machine.run(["trust"])).stdout).toMatch(/is already trusted\.\n$/)
   expect((await machine.run(["trust", "tackle.json"])).stdout).toBe(
-    "Nothing to trust: no named item is new or changed.\n",
+    "Nothing to trust, because none of the named items is new or changed.\n",
   )
 
   await machine.project.write(".tackle/tool/shout.ts", shout("?"))
@@ -236,7 +236,7 @@ test("has nothing to trust after all trusted items were removed, and does not li
   await machine.trust()
   await rm(machine.project.path("tackle.json"))
   expect((await machine.run(["trust"])).stdout).toMatch(
-    /^Nothing to trust: .* does not contain config, tools/,
+    /^Nothing to trust, because .* does not contain config, tools/,
   )
   await machine.project.write("tackle.toml", "")
   expect((await machine.run(["trust", "--yes"])).stdout).not.toContain("tackle.json")

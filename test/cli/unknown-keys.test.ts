@@ -22,7 +22,7 @@ test.each([
     { edits: [{ oldString: "" }, { old: "" }] },
     ['unknown argument "edits[1].old". Did you mean "oldString"?'],
   ],
-  [{ zzzzz: 1 }, ['unknown argument "zzzzz". Arguments: filePath, limit, edits, extra, either.']],
+  [{ zzzzz: 1 }, ['unknown argument "zzzzz". Available arguments: filePath, limit, edits, extra, either.']],
   ["text", []],
 ])("reports for %j: %j", (input, said) => {
   expect(unknownKeys(schema, input)).toEqual(said)
@@ -30,7 +30,7 @@ test.each([
 
 test("reports every argument of a tool without arguments, and none for an open schema", () => {
   expect(unknownKeys(toJsonSchema(z.object({})), { a: 1 })).toEqual([
-    'unknown argument "a". The tool takes no arguments.',
+    'unknown argument "a". The tool accepts no arguments.',
   ])
   expect(unknownKeys({ type: "object", properties: { a: {} } }, { b: 1 })).toEqual([])
   expect(unknownKeys({}, { constructor: 1 })).toEqual([])
@@ -42,7 +42,7 @@ test("reports an unknown argument of tool call, and makes the call", async () =>
   expect(call).toMatchObject({ code: 0, stdout: expect.stringContaining("1→one") })
   expect(call.stderr.split("\n").slice(0, 2)).toEqual([
     'tackle: read: unknown argument "ofset". Did you mean "offset"?',
-    'tackle: read: unknown argument "toString". Arguments: filePath, offset, limit.',
+    'tackle: read: unknown argument "toString". Available arguments: filePath, offset, limit.',
   ])
   const wrong = await machine.run(["tool", "call", "read", "-", "--format", "json"], {
     stdin: '{"path":"a.txt"}',

@@ -143,7 +143,7 @@ describePostgres("tackle worker", () => {
     const machine = await createMachine()
     expect(await machine.run(["worker"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("Workers need a PostgreSQL database"),
+      stderr: expect.stringContaining("Workers require a PostgreSQL database"),
     })
   })
 })

@@ -43,13 +43,10 @@ export function defineAgent(agent: Command): void {
     .action(showAgent)
   projectFlags(agent.command("create"))
     .description(
-      "create a Markdown file for a new agent; at a terminal, asks for a missing name, description or prompt",
+      "create a Markdown file for a new agent; in a terminal, asks for a missing name, description or prompt",
     )
     .argument("[name]", "name of the agent")
-    .option(
-      "--description <text>",
-      "purpose of the agent; other agents read this text to decide when to use it",
-    )
+    .option("--description <text>", "purpose of the agent; tells other agents when to use it")
     .option("--prompt <text>", 'system prompt; "-" reads stdin')
     .addOption(
       new Option("--mode <mode>", "primary: for users; subagent: for other agents; all: for both").choices([
@@ -75,7 +72,7 @@ function number(value: string): number {
   return read
 }
 
-/** Flags of `tackle agent list`. `all` includes hidden agents. */
+/** Flags for `tackle agent list`. If `all` is true, hidden agents are included. */
 export interface AgentListFlags extends FormatFlags {
   all?: boolean
 }
@@ -84,7 +81,7 @@ export interface AgentListFlags extends FormatFlags {
 interface ShownAgent {
   name: string
   builtin: boolean
-  /** Location of the last file that defines the agent. Absent if no file defines or changes the agent. */
+  /** Location in the highest-precedence file that defines or changes the agent. Absent if no file does. */
   source?: { file: string; line: number }
   description: string
   mode: Agent["mode"]
@@ -92,12 +89,12 @@ interface ShownAgent {
   temperature?: number
   steps: number
   hidden: boolean
-  /** The `tools` setting of the agent, by tool id or pattern. Absent if it is not set. */
+  /** The agent's `tools` setting, keyed by tool id or pattern. Absent if it is not set. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules of the project. They cannot override a `deny` from another source. */
+  /** The project's rules. They cannot override a `deny` rule from another source. */
   projectPermission: Ruleset
-  /** Rules of the environment, applied after `permission` and `projectPermission`. */
+  /** Rules from the environment, applied after `permission` and `projectPermission`. */
   environmentPermission: Ruleset
   prompt: string
 }
@@ -135,7 +132,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
     throw new UsageError(`The agent "${name}" does not exist. Available agents: ${known}.`)
   }
   if (flags.format === "json") return printJson(agent)
-  const { tools = {}, model = "model of the run", temperature = "default of the model" } = agent
+  const { tools = {}, model = "the run's model", temperature = "the model's default" } = agent
   const listed = Object.entries(tools).map(([id, on]) => `${on ? "" : "not "}${id}`)
   const lines: [string, unknown][] = [
     ["name", agent.name],
@@ -189,13 +186,13 @@ function shown(agent: Agent, { config }: Workspace): ShownAgent {
 
 function sourceOf({ builtin, source }: ShownAgent, { worktree }: Workspace): string {
   const file = source && displayPath(source.file, worktree)
-  if (!builtin) return file ?? "rules of the config"
+  if (!builtin) return file ?? "rules in the config"
   return file === undefined ? "built in" : `built in, changed by ${file}`
 }
 
 /**
- * Flags of `tackle agent create`, which set the fields of the new file. In a terminal, the command asks for a missing
- * description and prompt. Other missing fields are omitted.
+ * Flags for `tackle agent create`. They set the fields of the new file. In a terminal, the command asks for a missing
+ * description or prompt. Other fields are omitted if their flags are not set.
  */
 export interface AgentCreateFlags extends FormatFlags {
   description?: string
@@ -207,22 +204,22 @@ export interface AgentCreateFlags extends FormatFlags {
   steps?: number
   /** Comma-separated ids of the tools. Default: all tools. */
   tools?: string
-  /** Creates the file in the user's directory instead of the project's. */
+  /** If true, the file is created in the user's directory instead of the project's. */
   user?: boolean
 }
 
 /**
- * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. In a
+ * Runs `tackle agent create [name]`, which writes the file for a new agent and never changes an existing file. In a
  * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values, and if
  * the agent already exists.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
-  const name = (given ?? (await ask("the name of the agent", "Name of the agent"))).trim()
+  const name = (given ?? (await ask("the agent's name", "Name of the agent"))).trim()
   checkName(name, workspace)
   const ids = toolIDs(flags.tools)
   if (ids) await checkTools(ids, workspace)
-  const description = flags.description ?? (await ask("--description", "What is the purpose of the agent?"))
+  const description = flags.description ?? (await ask("--description", "What is the agent's purpose?"))
   const prompt = flags.prompt === "-" ? await readAll(process.stdin) : (flags.prompt ?? (await askPrompt()))
   const { mode, model, temperature, steps } = flags
   const tools = ids && Object.fromEntries([["*", false], ...ids.map((id) => [id, true])])
@@ -235,7 +232,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   )
   const file = join(directory, `${name}.md`)
   const scope = flags.user ? "user" : "project"
-  // Parses the new text before writing it, so that Tackle can load the file.
+  // Parses the new text before writing it, to make sure that Tackle can load the file.
   const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
   const { problems } = await readLayer(source, workspace)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -252,19 +249,20 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
 function checkName(name: string, { config }: Workspace): void {
   if (!isMarkdownName(name)) {
     throw new UsageError(
-      `Invalid agent name "${name}": use words of letters, digits, ".", "_" and "-" that start with a letter or digit, with "/" between words.`,
+      `Invalid agent name "${name}". Each part between "/" must start with a letter or digit and contain only letters, digits, ".", "_" and "-".`,
     )
   }
   const source = config.origin(["agent", name])
   if (source)
-    throw new UsageError(`The agent ${name} already exists: ${source.file}:${source.line}. Edit it there.`)
+    throw new UsageError(`The agent ${name} already exists. Edit it in ${source.file}:${source.line}.`)
   if (builtinAgents().some((agent) => agent.name === name)) {
     throw new UsageError(`The agent ${name} is built in. To change it, add agent.${name} to the config.`)
   }
 }
 
 async function ask(missing: string, message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal. Pass ${missing}.`)
+  if (!atTerminal())
+    throw new UsageError(`Pass ${missing}, because Tackle cannot ask for it without a terminal.`)
   const validate = (value: string | undefined) => (value?.trim() ? undefined : "The text cannot be empty.")
   const answer = await question(({ text }, signal) =>
     text({ message, validate, output: process.stderr, signal }),
@@ -273,13 +271,14 @@ async function ask(missing: string, message: string): Promise<string> {
   return answer
 }
 
-/** Asks for the agent's prompt. If the user enters none, the agent uses the prompt of `build`. */
+/**
+ * Asks for the agent's prompt. Returns an empty text without a terminal. An agent with an empty prompt uses `build`'s.
+ */
 async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>
     text({
-      message:
-        "System prompt (leave empty to use the prompt of the build agent; you can edit the file later)",
+      message: "System prompt (leave empty to use the build agent's prompt; you can edit the file later)",
       output: process.stderr,
       signal,
     }),
@@ -296,8 +295,8 @@ function toolIDs(list: string | undefined): string[] | undefined {
 }
 
 /**
- * Throws `UsageError` for an unknown tool id. Loads tools only if an id belongs neither to a built-in tool nor to a
- * tool file or an MCP server.
+ * Throws `UsageError` for an unknown tool id. Loads the tools only if an id does not belong to a built-in tool, a tool
+ * file or an MCP server.
  */
 async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
   const isCustom = customTools(workspace)
@@ -308,7 +307,7 @@ async function checkTools(ids: readonly string[], workspace: Workspace): Promise
   const wrong = open.find((id) => !tools.some((tool) => wildcardMatch(tool, id)))
   if (wrong === undefined) return
   const hint = didYouMean(wrong, tools) ?? `Available tools: ${tools.join(", ")}.`
-  throw new UsageError(`Unknown tool "${wrong}" (--tools). ${hint}`)
+  throw new UsageError(`Unknown tool "${wrong}" in --tools. ${hint}`)
 }
 
 function offeredTools(workspace: Workspace): Promise<string[]> {
@@ -317,10 +316,12 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   )
 }
 
-/** Throws `UsageError` if a link in the project leads to a directory outside the project. */
+/** Throws `UsageError` if a symbolic link in the project makes the directory resolve to a path outside the project. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
-  throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)
+  throw new UsageError(
+    `${wholeName(directory)} resolves to a path outside this project. Nothing was written.`,
+  )
 }
 
 function write(file: string, content: string): void {

@@ -15,33 +15,35 @@ export function defineAttach(attach: Command): void {
   attach
     .option(
       "--dir <path>",
-      "directory of the sessions (default: all directories; with -c: the current directory)",
+      "use only sessions in this directory (default: all directories; with -c: the current directory)",
     )
     .argument("<url>", "URL of the server")
     .option("--limit <n>", "maximum number of sessions to list", positive, 100)
     .option("-s, --session <id>", "follow this session, and send it each line of stdin")
-    .addOption(new Option("-c, --continue", "follow the last session of the directory").conflicts("session"))
+    .addOption(
+      new Option("-c, --continue", "follow the latest session in the directory").conflicts("session"),
+    )
     .addOption(tokenFileFlag())
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option(
       "--auto",
-      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
     )
     .action(attachToServer)
 }
 
-/** Flags of `tackle attach`. */
+/** Flags for `tackle attach`. */
 export interface AttachFlags extends RemoteFlags, Pick<ForegroundFlags, "format" | "quiet" | "auto" | "dir"> {
   /** Maximum number of sessions to list. */
   limit: number
-  /** Id of the session to follow. `continue` selects the last session of the directory. */
+  /** Id of the session to follow. `continue` selects the latest session in the directory. */
   session?: string
   continue?: boolean
 }
 
-/** Runs `tackle attach`: lists the sessions of a server, or follows one and sends it the lines of stdin. */
+/** Runs `tackle attach`: lists a server's sessions, or follows one of them and sends it each line of stdin. */
 export async function attachToServer(url: string, flags: AttachFlags): Promise<void> {
   const client = openClient(url, flags, directoryOf(flags.dir))
   if (flags.session === undefined && !flags.continue) {

@@ -19,34 +19,34 @@ import { formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 /** Defines `tackle auth` and its subcommands. */
 export function defineAuth(auth: Command): void {
   projectFlags(auth.command("login"))
-    .description("store an API key, or sign in with a plugin's method")
+    .description("save an API key, or sign in with a plugin's method")
     .argument("<provider>", "provider id, the first part of provider/model")
-    .option("--method <name>", "sign-in method of the plugin")
+    .option("--method <name>", "label of the plugin's sign-in method")
     .action(logIn)
   projectFlags(auth.command("list"))
-    .description("list the providers you are signed in to, and the sign-in methods of plugins")
+    .description("list the providers you are signed in to, and the sign-in methods that plugins offer")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listLogins)
   locationFlags(auth.command("logout"))
-    .description("delete the stored credentials of a provider")
+    .description("delete a provider's stored credentials")
     .argument("<provider>", "provider id")
     .action(logOut)
 }
 
 /**
- * Flags of `tackle auth login`. `method` is the label of a plugin's sign-in method. By default, the user chooses if
- * there are several methods.
+ * Flags for `tackle auth login`. `method` is the label of a plugin's sign-in method. If it is not set and several
+ * methods exist, the user chooses one.
  */
 export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
-/** Sign-in method of providers for which no plugin offers a method. */
+/** Sign-in method for providers for which no plugin offers a method. */
 const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**
- * Runs `tackle auth login <provider>`, which asks for a key or runs the sign-in method of a plugin, and stores the
+ * Runs `tackle auth login <provider>`, which asks for a key or runs a plugin's sign-in method, and stores the
  * credentials. Without a terminal, reads the key from stdin. Throws `UsageError` if the provider or the method is
  * unknown, or if no valid credentials are entered.
  */
@@ -63,8 +63,8 @@ export async function logIn(provider: string, flags: LoginFlags): Promise<void> 
 }
 
 /**
- * Runs `tackle auth list`, which shows the providers with credentials and the sign-in methods of plugins. Never shows
- * keys.
+ * Runs `tackle auth list`, which shows the providers with credentials and the sign-in methods that plugins offer. Never
+ * shows keys.
  */
 export async function listLogins(flags: FormatFlags): Promise<void> {
   const { kept, offered } = await withTackle(await openWorkspace(flags), async (tackle) => ({
@@ -103,7 +103,7 @@ function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): v
   const hint = didYouMean(provider, known) ?? `Available providers: ${known.join(", ")}.`
   const untrusted =
     config.ignored.length > 0
-      ? " Providers that the project's config defines are available only if you trust the project (--trust)."
+      ? " To use the providers that the project's config defines, trust the project with --trust."
       : ""
   throw new UsageError(
     `The provider "${provider}" does not exist. ${hint} Define other providers in the config under "provider".${untrusted}`,
@@ -116,10 +116,11 @@ async function chosenMethod(methods: readonly AuthMethod[], wanted: string | und
   if (wanted !== undefined) {
     const found = methods.find(({ label }) => label === wanted)
     if (found) return found
-    throw new UsageError(`Unknown method "${wanted}" (--method). Available methods: ${names}.`)
+    throw new UsageError(`Unknown sign-in method "${wanted}" in --method. Available methods: ${names}.`)
   }
   if (first && others.length === 0) return first
-  if (!atTerminal()) throw new UsageError(`Choose a sign-in method with --method: ${names}.`)
+  if (!atTerminal())
+    throw new UsageError(`Choose a sign-in method with --method. Available methods: ${names}.`)
   const options = methods.map((method) => ({ value: method, label: visible(method.label) }))
   return given(
     await question(({ select }, signal) =>
@@ -161,6 +162,6 @@ function filled(value: string | undefined): string | undefined {
 }
 
 function given<T>(answer: T | undefined): T {
-  if (answer === undefined) throw new UsageError("Nothing was stored.")
+  if (answer === undefined) throw new UsageError("You canceled the sign-in. Nothing was saved.")
   return answer
 }

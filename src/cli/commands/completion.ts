@@ -3,7 +3,7 @@ import { printLine } from "../process/stdout.ts"
 
 const shells = ["bash", "zsh", "fish"] as const
 
-/** Scripts by shell. Each calls `tackle completion words -- …` with the words up to the cursor. */
+/** Scripts, keyed by shell. Each calls `tackle completion words -- …` with the words up to the cursor. */
 const scripts: Readonly<Record<(typeof shells)[number], string>> = {
   bash: `_tackle() {
   local IFS=$'\\n'
@@ -33,7 +33,7 @@ export function defineCompletion(completion: Command, createProgram: () => Promi
 }
 
 /**
- * Returns the completions of the last word: commands, flags, or the choices of a flag or argument. Returns an empty
+ * Returns the completions for the last word: commands, flags, or the choices for a flag or argument. Returns an empty
  * list where a file or other text is expected.
  */
 function candidates(program: Command, words: readonly string[]): string[] {
@@ -61,7 +61,9 @@ function offered(
   return (command.registeredArguments[0]?.argChoices ?? []).filter((choice) => choice !== "words")
 }
 
-/** Returns the flags of a command and of the commands that contain it, as in `tackle models check`. */
+/**
+ * Returns the flags of a command and its parents. For example, `tackle models check` accepts those of `tackle models`.
+ */
 function flagsOf(command: Command): Option[] {
   const own = command.options.filter(({ hidden, long }) => !hidden && long !== "--version")
   return command.parent ? [...own, ...flagsOf(command.parent)] : own

@@ -18,13 +18,13 @@ import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 /** Defines `tackle config` and its subcommands. */
 export function defineConfig(config: Command): void {
   projectFlags(config.command("show"))
-    .description("show the merged configuration, and the files and rules that it consists of")
+    .description("show the merged configuration, with its files and rules")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(showConfig)
   config
     .command("schema")
-    .description("print the JSON Schema of a config file, for editors")
+    .description("print the JSON Schema for config files, for use in editors")
     .action(showSchema)
 }
 
@@ -71,7 +71,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   if (skills.length > 0) printLine("Skills, lowest precedence first:")
   for (const { name, path, counts } of skills)
     printLine(
-      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later skill has the same name"})`,
+      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored, because a later skill has the same name"})`,
     )
   printLine("Agents:")
   const changed = agents.map(({ name }) => name)
@@ -96,13 +96,13 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   }
   if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
     printLine(
-      '\nsandbox.allow is "auto", so commands in a working sandbox run without asking. Exceptions: commands and files named by a rule narrower than *, the network, paths outside the project, protected files and secrets.',
+      '\nsandbox.allow is "auto", so commands in a working sandbox run without asking. Exceptions are commands and files that match a rule narrower than *, the network, paths outside the project, protected files and secrets.',
     )
 }
 
 /**
- * Returns the skills of the user and the trusted skills of the project, in order of increasing precedence. `counts` is
- * false for a skill that is replaced by a later skill with the same name.
+ * Returns the user's skills and the project's trusted skills, in order of increasing precedence. `counts` is false for
+ * a skill that is replaced by a later skill with the same name.
  */
 async function skillsOf(workspace: Workspace): Promise<{ name: string; path: string; counts: boolean }[]> {
   const found: { name: string; path: string }[] = []
@@ -120,7 +120,7 @@ export async function showSchema(): Promise<void> {
 }
 
 /**
- * Returns whether a rule of an untrusted file applies, and the reason if it does not. Such a file can only add
+ * Returns whether a rule from an untrusted file applies, and the reason if it does not. Untrusted files can only add
  * restrictions.
  */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {

@@ -22,15 +22,15 @@ export function defineDb(db: Command): void {
     .addOption(jsonFlag())
     .action(migrateDatabase)
   locationFlags(db.command("import"))
-    .description("copy the sessions of a data directory to PostgreSQL")
-    .option("--from <dir>", "data directory to copy (default: the one in use)")
+    .description("copy the sessions in a data directory to PostgreSQL")
+    .option("--from <dir>", "data directory to copy from (default: the current data directory)")
     .addOption(databaseFlag())
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(importSessions)
 }
 
-/** Flags of every `tackle db` command. */
+/** Flags for every `tackle db` command. */
 interface DatabaseFlags extends Omit<WorkspaceFlags, "trust"> {
   database?: string
   format: "text" | "json"
@@ -41,11 +41,11 @@ async function migrateDatabase(flags: DatabaseFlags): Promise<void> {
   const versions = await migratePostgres(urlOf(flags))
   if (flags.format === "json") return printJson(versions)
   const { before, after } = versions
-  if (before === after) printLine(`The tables already have version ${after}.`)
+  if (before === after) printLine(`The tables are already at version ${after}.`)
   else
     printLine(
       before === 0
-        ? `Created version ${after} of the tables.`
+        ? `Created the tables at version ${after}.`
         : `Updated the tables from version ${before} to ${after}.`,
     )
 }
@@ -92,7 +92,7 @@ const explanations = {
   failed: "not copied",
 }
 
-/** Returns the URL of the database from the flag or the environment. Throws `UsageError` if neither contains a URL. */
+/** Returns the database URL from the flag or the environment. Throws `UsageError` if neither contains a URL. */
 function urlOf({ database = process.env.TACKLE_DATABASE }: Pick<DatabaseFlags, "database">): string {
   if (database) return database
   throw new UsageError(

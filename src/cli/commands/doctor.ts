@@ -137,8 +137,8 @@ async function checkData({ dataDirectory, environment }: Workspace): Promise<Out
 }
 
 /**
- * Returns one error for each damaged session: the error of its first damaged row. Checks only the 100 sessions that
- * were used last.
+ * Returns one error for each damaged session: the error for its first damaged row. Checks only the 100 most recently
+ * used sessions.
  */
 async function damagedRows(store: Store): Promise<string[]> {
   const errors: string[] = []
@@ -187,7 +187,7 @@ function checkTrust({ items, untrusted, worktree }: Workspace): Outcome {
   if (untrusted.length === 0) return { detail: `everything in ${worktree} that needs trust is trusted` }
   return {
     status: "warn",
-    detail: `not trusted: ${untrusted.map(({ path }) => path).join(", ")} (tackle trust)`,
+    detail: `not trusted: ${untrusted.map(({ path }) => path).join(", ")}. To trust them: tackle trust`,
   }
 }
 
@@ -234,7 +234,7 @@ async function checkTools(workspace: Workspace): Promise<Outcome> {
   return withTackle(workspace, work, { overrides: { onProblem: problemsExceptServers(workspace) } })
 }
 
-/** Lists the plugins in use. If any plugins cannot be loaded or are not trusted, lists only these plugins. */
+/** Lists the plugins in use. If any plugins cannot be loaded or are not trusted, lists only those plugins. */
 async function checkPlugins(workspace: Workspace): Promise<Outcome> {
   const found = [...workspace.config.plugins.map(({ spec }) => spec), ...pluginFiles(workspace)]
   if (found.length === 0) return { detail: "none" }
@@ -255,7 +255,7 @@ function pluginFiles({ items }: Workspace): string[] {
   return items.filter(({ kind }) => kind === "plugin").map(({ path }) => path)
 }
 
-/** Time limit in ms for the start of each MCP server. */
+/** Time limit in ms for starting each MCP server. */
 const serverLimitMs = 10_000
 
 /** Starts the MCP servers and reports their states. */
@@ -295,7 +295,7 @@ function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
   const detail = describeForeignConfig(foreignConfig(workspace))
-  const told = warnings.length === 0 && notes.length > 0 ? ["see agents and commands"] : warnings
+  const told = warnings.length === 0 && notes.length > 0 ? ["see the agents and commands checks"] : warnings
   const settings = readClaudeSettings(workspace).unused
   if (told.length + settings.length === 0) return { detail }
   const sentences = [
@@ -312,7 +312,7 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
     return { status: "warn", detail: `${found.kind} (${mode}); ${found.limitation}` }
   if (found.works) return { detail: `${found.kind} (${mode})` }
   if (mode === "require")
-    throw new Error(`a sandbox is required, but none works. Commands are refused. ${found.reason}`)
+    throw new Error(`a sandbox is required, but none works, so commands are refused. ${found.reason}`)
   return {
     status: "warn",
     detail: `commands run without a sandbox and are limited only by permission rules. ${found.reason}`,
@@ -335,12 +335,14 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
       tackle.signIns().some(({ provider }) => provider === ref.providerID),
     )
     if (!isSignedIn) throw error
-    return { detail: `${name}, with the sign-in of a plugin` }
+    return { detail: `${name}, with a plugin's sign-in method` }
   }
   return { detail: name }
 }
 
-/** Paths of the files of other programs that Tackle uses, by the program's directory and the kind of setting. */
+/**
+ * Paths of other programs' files that Tackle uses, keyed by the program's directory and then by the kind of setting.
+ */
 export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /** Patterns that match the paths of other programs' files. */
@@ -351,8 +353,8 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
 ]
 
 /**
- * Returns the files with permissions, settings, agents, commands, skills and instructions that Tackle uses from other
- * programs. Formats the paths for display.
+ * Returns the paths of other programs' files from which Tackle uses permissions, settings, agents, commands, skills and
+ * instructions. The paths are formatted for display.
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace

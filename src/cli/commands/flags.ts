@@ -30,15 +30,15 @@ export function databaseFlag(): Option {
   return new Option("--database <url>", "PostgreSQL database for sessions (default: $TACKLE_DATABASE)")
 }
 
-/** Returns the flag `--token-file` of a client. */
+/** Returns the flag `--token-file` for commands that connect to a server. */
 export function tokenFileFlag(): Option {
   return new Option(
     "--token-file <path>",
-    "token file of the server (default: the token in $TACKLE_SERVER_TOKEN, or server-token in the data directory)",
+    "file with the server's token (default: the token in $TACKLE_SERVER_TOKEN, or server-token in the data directory)",
   )
 }
 
-/** Adds the flags of a command that runs a session in the foreground. */
+/** Adds the flags for a command that runs a session in the foreground. */
 export function foregroundFlags(command: Command): Command {
   return command
     .addOption(formatFlag())
@@ -46,7 +46,7 @@ export function foregroundFlags(command: Command): Command {
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option(
       "--auto",
-      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
     )
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)

@@ -28,12 +28,12 @@ export function defineGateway(gateway: Command): void {
       "127.0.0.1",
     )
     .option("--key <key>", "key that clients must send (prefer setting TACKLE_GATEWAY_KEY)")
-    .option("--timeout <seconds>", "idle timeout of the upstream (default: 600)", positive)
+    .option("--timeout <seconds>", "idle timeout for the upstream (default: 600)", positive)
     .option("--verbose", "report each failed request on stderr")
     .action(runGateway)
 }
 
-/** Flags of `tackle gateway`. The key for the upstream comes from `TACKLE_UPSTREAM_KEY`. */
+/** Flags for `tackle gateway`. The key for the upstream comes from `TACKLE_UPSTREAM_KEY`. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling
@@ -42,7 +42,7 @@ export interface GatewayFlags {
   port: number
   /** Key that clients must send. Default: `TACKLE_GATEWAY_KEY`. If neither is set, no key is required. */
   key?: string
-  /** Idle timeout of the upstream, in seconds. */
+  /** Idle timeout for the upstream, in seconds. */
   timeout?: number
   verbose?: boolean
 }
@@ -70,7 +70,9 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
     fetch: httpFetch,
     onFailure: flags.verbose ? warn : undefined,
   })
-  printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl+C to stop.`)
+  printLine(
+    `${gateway.url} serves ${flags.upstream} with the tool policy "${flags.policy}". Press Ctrl+C to stop.`,
+  )
   await interruptible(async (signal) => {
     if (!signal.aborted) await once(signal, "abort")
     await gateway.close(graceMs)

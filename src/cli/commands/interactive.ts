@@ -9,14 +9,16 @@ import { projectFlags, tokenFileFlag } from "./flags.ts"
 export function defineInteractive(command: Command): void {
   projectFlags(command)
     .argument("[message...]", "the first prompt")
-    .option("-m, --model <name>", "model of a new session, as provider/model")
-    .option("--agent <name>", "agent of a new session (default: default_agent in the config, or build)")
+    .option("-m, --model <name>", "model for a new session, as provider/model")
+    .option("--agent <name>", "agent for a new session (default: default_agent in the config, or build)")
     .option("-s, --session <id>", "continue this session")
-    .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
+    .addOption(
+      new Option("-c, --continue", "continue the latest session in this project").conflicts("session"),
+    )
     .option("--fullscreen", "use the alternate screen instead of the terminal's scrollback")
     .option("--plain", "only append lines, for screen readers and simple terminals")
     .addOption(
-      new Option("--attach <url>", "connect to this server, with its config and rules").conflicts("trust"),
+      new Option("--attach <url>", "connect to this server and use its config and rules").conflicts("trust"),
     )
     .addOption(tokenFileFlag())
     .action(openInteractive)
@@ -47,7 +49,7 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
   await interruptible(work, { resumeHint: "To continue the session: tackle -c" })
 }
 
-/** Shows the start screen. Captures the output of the process, so that notices do not appear on the screen. */
+/** Shows the start screen. Captures the process's output, so that notices do not appear on the screen. */
 async function openStart(interrupt: () => void): Promise<StartedScreen> {
   const { showStartScreen } = await import("../../tui/start-screen.ts")
   const screen = await showStartScreen({ env: process.env, onLeave: interrupt })

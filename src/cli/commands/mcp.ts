@@ -38,11 +38,11 @@ export function defineMcp(mcp: Command): void {
     .action(listMcpServers)
   locationFlags(mcp.command("add"))
     .description("add an MCP server to the project's config: a URL, or a program after --")
-    .argument("<id>", "id of the server; the names of its tools begin with this id")
+    .argument("<id>", "id for the server; the names of its tools begin with this id")
     .argument("<command...>", "URL, or program with its arguments")
     .option("--user", "add the server to your own config, for all projects")
-    .option("--env <name=value>", "environment variable of the program (repeatable)", collect)
-    .option("--header <name=value>", "header of each request (repeatable)", collect)
+    .option("--env <name=value>", "environment variable for the program (repeatable)", collect)
+    .option("--header <name=value>", "header for each request (repeatable)", collect)
     .action(addMcpServer)
   projectFlags(mcp.command("auth"))
     .description("sign in to an MCP server in your browser")
@@ -50,7 +50,7 @@ export function defineMcp(mcp: Command): void {
     .option("--no-browser", "print the URL without opening a browser")
     .action(signInToServer)
   projectFlags(mcp.command("logout"))
-    .description("delete the stored tokens of an MCP server")
+    .description("delete the stored tokens for an MCP server")
     .argument("<id>", "id of the server in the config")
     .action(signOutOfServer)
   projectFlags(mcp.command("serve"))
@@ -68,7 +68,7 @@ export function defineMcp(mcp: Command): void {
     .option("--host <address>", "with --http: address to listen on (default: 127.0.0.1)")
     .option(
       "--stream <seconds>",
-      "with --http: end the stream of a call after this time; the client reconnects",
+      "with --http: end a call's stream after this time; the client reconnects",
       positive,
     )
     .option(
@@ -82,11 +82,11 @@ export function defineMcp(mcp: Command): void {
     .action(serveMcp)
 }
 
-/** Time limit in ms for connecting to each server. The `timeout` of a server takes precedence. */
+/** Time limit in ms for connecting to each server. A server's `timeout` setting takes precedence. */
 const limitMs = 10_000
 
 /**
- * Runs `tackle mcp list`, which connects to every enabled MCP server. Shows the tools of each server, or why it is
+ * Runs `tackle mcp list`, which connects to every enabled MCP server. Shows each server's tools, or why the server is
  * unavailable, as soon as the server responds or fails. JSON is printed when all servers have responded or failed.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
@@ -143,15 +143,15 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 /** Minimum width of a description, in columns. */
 const shortest = 20
 
-/** Flags of `tackle mcp add`. `env` is for a program and `header` for a URL. Each value has the form `name=value`. */
+/** Flags for `tackle mcp add`. `env` is for a program and `header` for a URL. Each value has the form `name=value`. */
 export interface AddServerFlags extends WorkspaceFlags {
-  /** Writes to the user's config instead of the project's. */
+  /** If true, the server is added to the user's config instead of the project's. */
   user?: boolean
   env?: string[]
   header?: string[]
 }
 
-/** Flags of `tackle mcp auth`. With `--no-browser`, `browser` is false and the command does not open the URL. */
+/** Flags for `tackle mcp auth`. With `--no-browser`, `browser` is false and the command does not open the URL. */
 export interface AuthFlags extends WorkspaceFlags {
   browser: boolean
 }
@@ -190,7 +190,9 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   const signal = AbortSignal.timeout(signInMs)
   await signIn({ server, tokens, open, signal }).catch((error: unknown) => {
     if (signal.aborted)
-      throw new UsageError(`You did not sign in to ${id} within ${signInMs / 60_000} minutes.`)
+      throw new UsageError(
+        `You did not sign in to ${id} within ${signInMs / 60_000} minutes. Run the command again.`,
+      )
     throw TackleError.isInstance(error) ? error : signInFailed(id, error)
   })
   printLine(`Signed in to ${visible(id)}.`)
@@ -200,7 +202,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
 function signInFailed(id: string, error: unknown): UsageError {
   const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
   return new UsageError(
-    `Cannot sign in to ${id}: ${errorMessage(error)}${cause}. Check its url in the config. If the server expects a key, set it in "headers", such as "Authorization": "Bearer …".`,
+    `Cannot sign in to ${id}: ${errorMessage(error)}${cause}. Check its "url" in the config. If the server expects a key, set it in "headers", such as "Authorization": "Bearer …".`,
     error,
   )
 }
@@ -219,7 +221,7 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
 
 /**
  * Returns true if a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`.
- * Such a word is unlikely to be the name of a program, but Tackle would try to start it.
+ * Without this check, Tackle would try to start the word as a program.
  */
 function looksLikeAddress(word: string): boolean {
   return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
@@ -228,7 +230,7 @@ function looksLikeAddress(word: string): boolean {
 function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
   if (!URL.canParse(url))
     throw new UsageError(`"${url}" is not a valid URL. Example: https://example.com/mcp`)
-  if (rest.length > 0) throw new UsageError("A URL takes no arguments.")
+  if (rest.length > 0) throw new UsageError("A URL does not accept arguments.")
   if (env) throw new UsageError("--env is for programs. Use --header for a URL.")
   return { type: "remote", url, ...(header ? { headers: pairs(header, "--header") } : {}) }
 }
@@ -260,7 +262,7 @@ function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   const known = names.length > 0 ? `Enabled servers: ${names.join(", ")}.` : "No servers are enabled."
   const untrusted =
     config.ignored.length > 0
-      ? " Servers that the project's config defines are available only if you trust the project (--trust)."
+      ? " To use the servers that the project's config defines, trust the project with --trust."
       : ""
   throw new UsageError(
     `The MCP server "${id}" does not exist or is disabled. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
@@ -277,20 +279,20 @@ function showPage(url: URL, { worktree, environment }: Workspace): void {
   openInBrowser(url.href, { worktree, searchPath: environment.PATH ?? "" })?.on("error", () => {})
 }
 
-/** Flags of `tackle mcp serve`. `port`, `host`, `stream`, `key` and `trustClient` are rejected without `http`. */
+/** Flags for `tackle mcp serve`. `port`, `host`, `stream`, `key` and `trustClient` are rejected without `http`. */
 export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   agent?: string
   tools?: string[]
   http?: boolean
   port?: number
   host?: string
-  /** Time in seconds after which the stream of a call ends and the client reconnects. */
+  /** Time in seconds after which a call's stream ends and the client reconnects. */
   stream?: number
   /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is used and printed. */
   key?: string
   /**
-   * Accepts the clients' answers to forms as the user's answers. Not needed on stdin and stdout, where the user's own
-   * client starts the server.
+   * Whether to accept the clients' answers to forms as the user's answers. Not needed on stdin and stdout, because the
+   * user's own client starts the server.
    */
   trustClient?: boolean
 }

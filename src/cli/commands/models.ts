@@ -26,17 +26,17 @@ export function defineModels(models: Command): void {
     .addOption(jsonFlag())
     .option(
       "--forget-tools <model>",
-      'offer tools again to a model whose server rejected them; "all" selects every such model',
+      'offer tools again to a model whose server rejected them; "all" selects all of these models',
     )
     .action(listModels)
   models
     .command("check")
-    .description("test how a server handles tools; takes the flags of `tackle models`")
+    .description("test how a server handles tools; accepts the flags of `tackle models`")
     .argument("<model>", "model to test, as provider/model")
     .action((name: string, _flags: object, command: Command) => checkModel(name, command.optsWithGlobals()))
 }
 
-/** Flags of `tackle models`. With `forgetTools`, the command lists no models. */
+/** Flags for `tackle models`. With `forgetTools`, the command lists no models. */
 export interface ModelsFlags extends FormatFlags {
   /** Name of a model, or `all`. */
   forgetTools?: string
@@ -76,7 +76,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     }
     if (signedIn.length > 0) printLine(`Signed in to: ${signedIn.map(visible).join(", ")}`)
     printLine(
-      "\nWith an API key, stored or in the environment, any model of openai/…, anthropic/… or google/… also works.",
+      "\nWith an API key that is saved or in the environment, any openai/…, anthropic/… or google/… model also works.",
     )
   } finally {
     await tackle.close()
@@ -105,7 +105,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const config = workspace.config.config.provider ?? {}
   const { environment, dataDirectory } = workspace
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
-  // The check counts the pieces in which the server streams arguments.
+  // Keeps the events, because the check counts the pieces in which the server streams arguments.
   const shared = { credentials, environment, fetch: httpFetch, keepEvents: true }
   try {
     // Throws if the model is unknown.
@@ -153,7 +153,9 @@ function printFindings(
     const mark = holds === undefined ? "?" : holds ? "yes" : "no"
     printLine(`${mark.padEnd(4)}${name}: ${detail}`)
   }
-  printLine(`\nPolicy: ${policy}${policy === used ? "" : `, which is ${used} with this server`} (${key}).`)
+  printLine(
+    `\nPolicy: ${policy}${policy === used ? "" : `, which means ${used} with this server`}. To change it, set ${key}.`,
+  )
   const callsNothing = findings.some(({ name, holds }) => name === "returns tool_calls" && holds === false)
   if (used === "native" && callsNothing) {
     printLine(

@@ -28,7 +28,7 @@ import { collect, directoryFlag, formatFlag, jsonFlag, locationFlags, projectFla
 export function definePermission(permission: Command): void {
   projectFlags(permission.command("check"))
     .description("show what the rules decide and why; exit code 0: allow, 10: ask, 11: deny")
-    .argument("<permission>", "permission, such as bash, edit or the id of a tool")
+    .argument("<permission>", "permission, such as bash, edit or a tool id")
     .argument("<pattern...>", "command, path, URL or arguments")
     .option("--agent <name>", "use the rules of this agent")
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
@@ -39,7 +39,7 @@ export function definePermission(permission: Command): void {
     .action(checkPermission)
   directoryFlag(permission.command("test"))
     .description("test rules against expected decisions")
-    .argument("<file...>", "one JSON object per line: rules, permission, pattern, expect")
+    .argument("<file...>", "JSON Lines files; each line has the keys rules, permission, pattern and expect")
     .action(testPermissions)
   locationFlags(permission.command("list"))
     .description('list the permissions granted with "always" in this project')
@@ -49,11 +49,11 @@ export function definePermission(permission: Command): void {
   locationFlags(permission.command("revoke"))
     .description("revoke grants")
     .argument("[id...]", "ids from `permission list`")
-    .option("--all", "revoke every grant of this project")
+    .option("--all", "revoke every grant in this project")
     .action(revokeGrants)
 }
 
-/** Flags of `tackle permission check`. `agent` names the agent whose rules apply. Default: the default agent. */
+/** Flags for `tackle permission check`. `agent` is the agent whose rules apply. Default: the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
 }
@@ -96,7 +96,7 @@ async function explainAll(
   return joinExplanations(explanations)
 }
 
-/** Runs `tackle permission test <file…>`, which compares the decisions of rules with the expected decisions. */
+/** Runs `tackle permission test <file…>`, which compares the rules' decisions with the expected decisions. */
 export async function testPermissions(files: string[], flags: WorkspaceFlags): Promise<void> {
   const otherwise = directoryOf(flags.dir)
   let [passed, failed] = [0, 0]
@@ -132,7 +132,7 @@ async function openRules(flags: WorkspaceFlags) {
   }
 }
 
-/** Runs `tackle permission list`, which lists the "always" grants of this project. */
+/** Runs `tackle permission list`, which lists the "always" grants in this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
   const grants = await withStore(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
@@ -141,7 +141,7 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
   for (const line of grants.map(describeGrant)) printLine(isTTY ? folded(line, columns) : line)
 }
 
-/** Runs `tackle permission revoke <id…>`. With `--all`, revokes every grant of the project. */
+/** Runs `tackle permission revoke <id…>`. With `--all`, revokes every grant in the project. */
 export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
     throw new UsageError("Pass either the ids of the grants to revoke or --all.")
@@ -182,15 +182,16 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
 const lookupMs = 5000
 
 /**
- * The requests that a tool makes, in order. A consumer that stops at the first refusal prevents further lookups of host
- * names.
+ * The requests that a tool makes, in order. A consumer that stops at the first refusal prevents further host name
+ * lookups.
  */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * Yields the requests of a tool that needs `permission` for the given patterns. For `list`, each pattern is a path, and
- * the request contains the absolute paths. For `webfetch`, each pattern is a URL, and a request for the normalized URLs
- * is followed by one for each private host. Calls `note` with a message about each host that cannot be looked up.
+ * Yields the requests that a tool makes when it needs `permission` for the given patterns. For `list`, each pattern is
+ * a path, and the request contains the absolute paths. For `webfetch`, each pattern is a URL, and a request for the
+ * normalized URLs is followed by one for each private host. Calls `note` with a message about each host that cannot be
+ * looked up.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },

@@ -18,7 +18,7 @@ import { printNotRun, runInputs } from "./send.ts"
 /** Defines `tackle queue` and its subcommands. */
 export function defineQueue(queue: Command): void {
   const base = (command: Command) =>
-    command.option("-s, --session <id>", "session (default: last session of this project)")
+    command.option("-s, --session <id>", "session id (default: latest session in this project)")
   const simple = (name: string) =>
     base(locationFlags(queue.command(name)))
       .addOption(formatFlag())
@@ -43,7 +43,7 @@ export function defineQueue(queue: Command): void {
   simple("move")
     .description("move an input to another position")
     .argument("<input>", "input id")
-    .argument("<position>", "new position, from 1", positive)
+    .argument("<position>", "new position, starting at 1", positive)
     .action((id: string, position: number, flags: QueueFlags) =>
       changeInputs([id], flags, (inputs) => inputs.edit(id, { position: position - 1 })),
     )
@@ -61,19 +61,19 @@ export function defineQueue(queue: Command): void {
   simple("withdraw")
     .description("withdraw inputs that have not been delivered yet")
     .argument("[input...]", "input ids")
-    .option("--all", "withdraw all pending inputs of the session")
+    .option("--all", "withdraw all pending inputs in the session")
     .action(withdrawInputs)
   foregroundFlags(base(projectFlags(queue.command("resume"))))
-    .description("deliver pending inputs, even after an interrupt paused the queue")
+    .description("deliver pending inputs, even if an interrupt paused the queue")
     .action(resumeQueue)
 }
 
-/** Flags of `tackle queue`. The default session is the last session of the project. */
+/** Flags for `tackle queue`. The default session is the latest session in the project. */
 export interface QueueFlags extends FormatFlags {
   session?: string
 }
 
-/** Flags of `tackle queue edit`. */
+/** Flags for `tackle queue edit`. */
 export interface QueueEditFlags extends QueueFlags {
   delivery?: Delivery
 }
@@ -115,8 +115,8 @@ export async function editInput(id: string, words: readonly string[], flags: Que
 }
 
 /**
- * Returns the command that a text calls, if any. Loads the project's config and tools, because the project can define
- * commands.
+ * Returns the command that a text calls, or undefined if it calls none. Loads the project's config and tools, because
+ * the project can define commands.
  */
 async function readCommand(prompt: string, flags: QueueFlags): Promise<InputEdit["command"]> {
   return withTackle(await openWorkspace(flags), (tackle) =>
@@ -163,7 +163,7 @@ export async function withdrawInputs(
     const { id: sessionID } = await storedSession(tackle, flags.session)
     const inputs = await openQueue(tackle, sessionID).clear()
     if (flags.format === "json") return printJson({ sessionID, inputs })
-    printLine(`Withdrew ${counted(inputs.length, "input")} of ${sessionID}.`)
+    printLine(`Withdrew ${counted(inputs.length, "input")} from ${sessionID}.`)
   })
 }
 

@@ -38,8 +38,10 @@ export function defineRun(run: Command): void {
     )
     .option("--agent <name>", "agent to use (default: default_agent in the config, or build)")
     .option("-s, --session <id>", "continue this session")
-    .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
-    .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
+    .addOption(
+      new Option("-c, --continue", "continue the latest session in this project").conflicts("session"),
+    )
+    .option("--fork", "with -s or -c: continue a copy and leave the original session unchanged")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
     .option("--max-steps <n>", "stop after this many model steps", positive)
     .option("--max-tokens <n>", "stop after this many tokens", positive)
@@ -52,13 +54,12 @@ export function defineRun(run: Command): void {
       ]),
     )
     .addOption(
-      new Option(
-        "--replay <file>",
-        "replay a recording, with the recorded results of models and tools",
-      ).conflicts([
-        ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
-        ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
-      ]),
+      new Option("--replay <file>", "replay a recording, with the recorded model and tool results").conflicts(
+        [
+          ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
+          ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
+        ],
+      ),
     )
     .addOption(
       new Option("--attach <url>", "run on this server, with its config and rules").conflicts([
@@ -71,11 +72,11 @@ export function defineRun(run: Command): void {
     .action(runPrompt)
 }
 
-/** Flags of `tackle run`. Their definitions specify which flags conflict. */
+/** Flags for `tackle run`. {@link defineRun} specifies which flags conflict. */
 export interface RunFlags extends ForegroundFlags, TaskFlags, RemoteFlags {
   /**
-   * Id of the session to continue. Alternatively, `continue` selects the last session of the project. `fork` continues
-   * a copy of the session.
+   * Id of the session to continue. Alternatively, `continue` selects the latest session in the project. `fork`
+   * continues a copy of the session.
    */
   session?: string
   continue?: boolean
@@ -85,7 +86,7 @@ export interface RunFlags extends ForegroundFlags, TaskFlags, RemoteFlags {
   /** Path of the recording to write. `replay` is the path of the recording to replay. */
   record?: string
   replay?: string
-  /** URL of a server. */
+  /** URL of the server to run on. */
   attach?: string
   /** URL of a PostgreSQL database. */
   database?: string
@@ -161,8 +162,8 @@ async function runTask(
 }
 
 /**
- * Returns the call to the command that the prompt names, or undefined if the prompt names no command. If `agent` is
- * set, it takes precedence over the agent of the command, except for a command that runs as a subtask.
+ * Returns the command call in the prompt, or undefined if the prompt does not call a command. If `agent` is set, it
+ * takes precedence over the command's agent, unless the command runs as a subtask.
  */
 export async function commandOf(
   { prompt, agent }: Pick<RunTask, "prompt" | "agent">,
@@ -183,8 +184,8 @@ export async function commandOf(
 }
 
 /**
- * Returns the prompt that an MCP server filled in. A recording contains this prompt, because a replay cannot request
- * the prompt again.
+ * Returns the prompt that an MCP server filled in, or an empty object for other commands. A recording contains this
+ * prompt, because a replay cannot request the prompt again.
  */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
@@ -201,7 +202,7 @@ function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"
 async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (!flags.fork) return findSession(tackle, task, flags)
   if (flags.session === undefined && !flags.continue) {
-    throw new UsageError("--fork requires a session to copy: use -c for the last session, or -s <id>.")
+    throw new UsageError("--fork requires a session to copy: use -c for the latest session, or -s <id>.")
   }
   const from = await findSession(tackle, task, flags)
   return (await tackle.sessions.fork(from.id)) ?? from
@@ -225,8 +226,8 @@ export function noSession(...ids: readonly string[]): UsageError {
 }
 
 /**
- * Returns the session with the id, or the last session of this project. Throws `UsageError` if the session does not
- * exist or belongs to another project.
+ * Returns the session with the id or, without an id, the latest session in this project. Throws `UsageError` if the
+ * session does not exist or belongs to another project.
  */
 export async function storedSession(tackle: Tackle, id: string | undefined): Promise<SessionHandle> {
   if (id === undefined) {

@@ -20,7 +20,9 @@ export function defineSend(send: Command): void {
     .argument("[text...]", 'the text, or /name and arguments for a command; "-" or nothing reads stdin')
     .option("-s, --session <id>", "send to this session")
     .addOption(
-      new Option("-c, --continue", "send to the last session of this project (default)").conflicts("session"),
+      new Option("-c, --continue", "send to the latest session in this project (default)").conflicts(
+        "session",
+      ),
     )
     .addOption(
       new Option("--delivery <when>", "steer: before the next step; queue: after the run; now: stop the run")
@@ -29,23 +31,23 @@ export function defineSend(send: Command): void {
     )
     .option("--id <id>", "id of the input; sending the same input with this id again has no effect")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
-    .option("--no-run", "only store the text, even if the session is idle")
+    .option("--no-run", "only queue the text, even if the session is idle")
   foregroundFlags(send).action(sendInput)
 }
 
-/** Flags of `tackle send`. Without `run`, the input is only stored. */
+/** Flags for `tackle send`. If `run` is false, the input is only queued. */
 export interface SendFlags extends ForegroundFlags {
-  /** Id of the session. Default: the last session of the project. */
+  /** Id of the session. Default: the latest session in the project. */
   session?: string
   delivery: Delivery
-  /** Id of the input. */
+  /** Id for the input. Sending the same input with this id again has no effect. */
   id?: string
   /** Paths of files to attach. */
   file?: string[]
   run: boolean
 }
 
-/** Runs `tackle send`: stores the text, and runs the session if it is idle. */
+/** Runs `tackle send`: queues the text, and runs the session if it is idle. */
 export async function sendInput(words: readonly string[], flags: SendFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const prompt = await readPrompt(words, 'tackle send "use tabs"')
@@ -66,7 +68,7 @@ export async function sendInput(words: readonly string[], flags: SendFlags): Pro
   })
 }
 
-/** Delivers the inputs of a session in the foreground. Returns the exit code. */
+/** Delivers a session's inputs in the foreground. Returns the exit code. */
 export async function runInputs(
   session: SessionHandle,
   { tackle, view, signal, interrupt, flags }: Foreground & { flags: ForegroundFlags },
@@ -91,10 +93,12 @@ function printReceipt(
   stdout.write(`${JSON.stringify({ ...receipt, process: state === "pending" ? deliveredBy : undefined })}\n`)
 }
 
-/** Returns a message about an input that this process does not deliver: who delivers it, or how to deliver it. */
+/**
+ * Returns a message about an input that this process does not deliver: which process delivers it, or how to deliver it.
+ */
 function describe(input: Input, other: LeaseHolder | undefined): string {
   const { id, sessionID, state, held, delivery, command } = input
-  const stored = `Stored ${id} in ${sessionID}.`
+  const stored = `Queued ${id} in ${sessionID}.`
   if (state !== "pending")
     return `${id} was already ${state === "withdrawn" ? "withdrawn" : "delivered"} in ${sessionID}.`
   if (held) return `${stored} The input is held. To release it: tackle queue release -s ${sessionID} ${id}`

@@ -22,7 +22,7 @@ export function defineServe(serve: Command): void {
     .addOption(rootFlag())
     .option(
       "--cors <origin>",
-      "allow web pages of this origin, such as https://example.com (repeatable)",
+      "allow web pages from this origin, such as https://example.com (repeatable)",
       collect,
     )
     .addOption(databaseFlag())
@@ -33,12 +33,12 @@ export function defineServe(serve: Command): void {
     .action((flags: ServeFlags) => runServe(flags))
 }
 
-/** Returns the flag `--port` of a server for sessions. */
+/** Returns the flag `--port` for a session server. */
 export function portFlag(): Option {
   return new Option("--port <n>", "port to listen on; 0 selects a free port").argParser(port).default(8486)
 }
 
-/** Returns the flag `--root` of a server for sessions. */
+/** Returns the flag `--root` for a session server. */
 export function rootFlag(): Option {
   return new Option(
     "--root <dir>",
@@ -46,7 +46,7 @@ export function rootFlag(): Option {
   ).argParser(collect)
 }
 
-/** Flags of `tackle serve`. */
+/** Flags for `tackle serve`. */
 export interface ServeFlags extends DirectoriesFlags {
   port: number
   host: string
@@ -55,7 +55,7 @@ export interface ServeFlags extends DirectoriesFlags {
   tokenFile?: string
   /** Origins of web pages that may use the server. */
   cors?: string[]
-  /** True to let workers run the sessions. */
+  /** Whether workers run the sessions. */
   dispatch?: boolean
   /** Time in seconds that running prompts may continue after a signal. */
   grace: number
@@ -63,7 +63,7 @@ export interface ServeFlags extends DirectoriesFlags {
 }
 
 /**
- * Runs `tackle serve`, which serves until a signal arrives. A second signal ends the server immediately. `onReady`
+ * Runs `tackle serve`, which serves until a signal arrives. A second signal stops the server immediately. `onReady`
  * receives the address that opens the web page.
  */
 export async function runServe(flags: ServeFlags, onReady?: (address: string) => void): Promise<void> {
@@ -109,7 +109,9 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
       if (format === "text" && socket === undefined && !onReady)
         printLine(`Open the web page within 10 minutes: ${server.pageAddress()}`)
       if (format === "text" && workspace.config.config.model === undefined)
-        printLine(`No model is configured here: sessions without a model use ${offline}, which needs no key.`)
+        printLine(
+          `No model is configured here, so sessions without a model use ${offline}, which needs no key.`,
+        )
       if (socket === undefined && !isLoopback(host))
         warn(
           "other machines can connect, and connections are not encrypted. Put a proxy with TLS in front of the server.",
@@ -127,20 +129,20 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
 /** Maximum number of sessions that run at once. */
 const maxRunning = 256
 
-/** Opens the job queue of the database. Throws `UsageError` if no database is set. */
+/** Opens the database's job queue. Throws `UsageError` if no database is set. */
 export async function openDispatcher(
   { database, onProblem }: Pick<Directories, "database" | "onProblem">,
   options: { maintains?: boolean } = {},
 ): Promise<Dispatcher> {
   if (database === undefined)
     throw new UsageError(
-      "Workers need a PostgreSQL database. Set --database or TACKLE_DATABASE to its URL, such as postgres://user@host/tackle.",
+      "Workers require a PostgreSQL database. Set --database or TACKLE_DATABASE to its URL, such as postgres://user@host/tackle.",
     )
   const { openPgBossDispatcher } = await import("../../scale/pg-boss.ts")
   return openPgBossDispatcher(database, { ...options, onProblem })
 }
 
-/** The bundled command is in `dist/cli`, next to the directory of the page. */
+/** Directory of the web page. In the bundle, this module is in `dist/cli`, next to this directory. */
 const pageDirectory = join(import.meta.dirname, "../web")
 
 function checkOrigin(origin: string): void {

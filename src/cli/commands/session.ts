@@ -26,10 +26,10 @@ import { noSession } from "./run.ts"
 
 /** Defines `tackle session` and its subcommands. */
 export function defineSession(session: Command): void {
-  const lastSession = "session id (default: last session of this project)"
+  const lastSession = "session id (default: latest session in this project)"
   locationFlags(session.command("list"))
-    .description("list the most recently used sessions of this project")
-    .option("--all", "include the sessions of all projects")
+    .description("list the most recently used sessions in this project")
+    .option("--all", "include sessions in all projects")
     .option("--search <text>", "list only the sessions that contain all these words")
     .option("--limit <n>", "maximum number of sessions", positive, 100)
     .addOption(formatFlag())
@@ -66,8 +66,8 @@ export function defineSession(session: Command): void {
     locationFlags(session.command(direction))
       .description(
         direction === "undo"
-          ? "restore the files of the last turn that changed files"
-          : "restore the changes of the last undone turn",
+          ? "undo the file changes of the latest turn that changed files"
+          : "redo the file changes of the most recently undone turn",
       )
       .argument("[id]", lastSession)
       .option("--others", "if some files have changed since, restore only the other files")
@@ -87,7 +87,7 @@ export function defineSession(session: Command): void {
       duration,
     )
     .option("--keep <number>", "keep the newest N sessions per project", positive)
-    .option("--all", "include the sessions of all projects")
+    .option("--all", "include sessions in all projects")
     .option("--dry-run", "list the sessions without deleting them")
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -99,8 +99,8 @@ export function defineSession(session: Command): void {
 }
 
 /**
- * Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects the sessions that
- * contain all its words. `limit` is the maximum number of sessions.
+ * Flags for `tackle session list`. `all` includes sessions in all projects. `search` selects the sessions that contain
+ * all its words. `limit` is the maximum number of sessions.
  */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
@@ -108,19 +108,19 @@ export interface SessionListFlags extends FormatFlags {
   limit: number
 }
 
-/** Flags of `tackle session export`. `sanitize` omits texts, file contents, commands and paths. */
+/** Flags for `tackle session export`. `sanitize` omits texts, file contents, commands and paths. */
 export interface SessionExportFlags extends WorkspaceFlags {
   sanitize?: boolean
 }
 
-/** Flags of `tackle session import`. `copy` assigns new ids, so that a session that already exists can be imported. */
+/** Flags for `tackle session import`. `copy` assigns new ids, so that a session that already exists can be imported. */
 export interface SessionImportFlags extends WorkspaceFlags {
   copy?: boolean
 }
 
 /**
- * Flags of `tackle session fork`. `at` is the id of a message. The copy ends with the turn of this message. Default:
- * the whole history.
+ * Flags for `tackle session fork`. `at` is the id of a message. The copy ends with this message's turn. Default: the
+ * whole history.
  */
 export interface SessionForkFlags extends WorkspaceFlags {
   at?: string
@@ -135,7 +135,7 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
     const sessions = found.slice(0, limit)
     if (flags.format === "json") return printJson({ sessions })
     if (sessions.length === 0)
-      return printLine(search?.trim() ? "No session contains these words." : "No sessions yet.")
+      return printLine(search?.trim() ? "No session contains all of these words." : "No sessions yet.")
     for (const session of sessions) {
       const directory = flags.all ? ` [${session.directory}]` : ""
       const title = `${session.replayed ? "(replay) " : ""}${session.title || "(no prompt yet)"}`
@@ -213,7 +213,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
   })
 }
 
-/** Runs `tackle session delete <id...>`. Deletes the sessions that exist even if another id is unknown. */
+/** Runs `tackle session delete <id...>`. Deletes all known sessions, then throws `UsageError` if an id is unknown. */
 export async function deleteSessions(ids: readonly string[], flags: WorkspaceFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const missing: string[] = []
@@ -225,7 +225,10 @@ export async function deleteSessions(ids: readonly string[], flags: WorkspaceFla
   })
 }
 
-/** Returns the given id, or the id of the project's last session. Throws `UsageError` if the project has no session. */
+/**
+ * Returns the given id or, without one, the id of the project's latest session. Throws `UsageError` if the project has
+ * no sessions.
+ */
 export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
   const found = id ?? (await tackle.sessions.latest())?.id
   if (found === undefined) throw new UsageError("This project has no sessions yet.")
@@ -306,7 +309,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
     const { before, after, pruned, summarized } = result
     if (pruned === 0 && !summarized)
       return printLine(
-        `Nothing to compact in ${sessionID}: a summary would not be shorter than the current ${before} characters.`,
+        `Nothing to compact in ${sessionID}, because a summary would not be shorter than the current ${before} characters.`,
       )
     const outputs = pruned === 0 ? "" : `, with ${counted(pruned, "old tool output")} moved to files`
     printLine(
@@ -315,7 +318,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
   })
 }
 
-/** Flags of `tackle session prune`. If both limits are set, only sessions that exceed both are deleted. */
+/** Flags for `tackle session prune`. If both limits are set, only sessions that exceed both are deleted. */
 export interface SessionPruneFlags extends FormatFlags {
   /** Minimum time in ms since the last use. */
   olderThan?: number
@@ -328,7 +331,7 @@ export interface SessionPruneFlags extends FormatFlags {
 export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   const { dryRun = false, all: everywhere = false } = flags
   if (flags.olderThan === undefined && flags.keep === undefined)
-    throw new UsageError("Select the sessions to delete: --older-than 30d, --keep 20, or both.")
+    throw new UsageError("Select the sessions to delete with --older-than 30d, --keep 20, or both.")
   const choice: PruneChoice = {
     olderThanMs: flags.olderThan,
     keep: flags.keep,
@@ -345,8 +348,8 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
 }
 
 /**
- * Flags of `tackle session undo` and `redo`. `others` skips files that were changed after the turn or its undo. Without
- * `others`, one such file prevents the whole operation. `skip` leaves all files unchanged.
+ * Flags for `tackle session undo` and `redo`. `others` skips files that were changed after the turn or its undo.
+ * Without `others`, one of these files prevents the whole operation. `skip` leaves all files unchanged.
  */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
@@ -356,7 +359,10 @@ export interface SessionUndoFlags extends FormatFlags {
 /** Maximum number of sessions that are searched for a turn to undo or redo. */
 const maxSearched = 50
 
-/** Returns the newest other session of the project in which a turn can be undone or redone. */
+/**
+ * Returns the newest other session in the project with a turn that can be undone or redone, or undefined if no session
+ * has one.
+ */
 async function otherSession(
   tackle: Tackle,
   { way, than }: { way: "undo" | "redo"; than: string },
@@ -370,7 +376,7 @@ async function otherSession(
   return undefined
 }
 
-/** Returns the id of a session with its title. */
+/** Returns a session's id and title. */
 function titleOf({ id, title }: Session): string {
   return `${id} ("${oneLine(title, 60)}")`
 }
@@ -390,7 +396,7 @@ export async function undoSession(
       const command = `tackle session ${way} ${other.id}`
       const what = way === "undo" ? "that changed files" : "with an undone turn"
       throw new UsageError(
-        `${error.message} The last session ${what} is ${titleOf(other)}. Run \`${command}\`.`,
+        `${error.message} The latest session ${what} is ${titleOf(other)}. Run \`${command}\`.`,
         error,
       )
     })
@@ -403,7 +409,7 @@ export async function undoSession(
     printLine(`  in ${sessionID}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
-    if (result.files.length === 0 && !skip) printLine("  No file needed to be restored.")
+    if (result.files.length === 0 && !skip) printLine("  No files had to be restored.")
     for (const { path } of result.refused) printLine(`  left unchanged: ${show(path)}`)
     for (const note of result.unseen) printLine(`  not fully tracked: ${visible(note)}`)
     if (skip)

@@ -11,13 +11,13 @@ import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 /** Defines `tackle stats`. */
 export function defineStats(stats: Command): void {
   locationFlags(stats)
-    .option("--all", "include the sessions of all projects")
+    .option("--all", "include sessions in all projects")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(showStats)
 }
 
-/** Flags of `tackle stats`. `all` includes the sessions of all projects. */
+/** Flags for `tackle stats`. `all` includes sessions in all projects. */
 export interface StatsFlags extends FormatFlags {
   all?: boolean
 }

@@ -30,7 +30,7 @@ export function defineTool(tool: Command): void {
     .addOption(jsonFlag())
     .action(listTools)
   projectFlags(tool.command("schema"))
-    .description("print the description and JSON Schema of a tool, as sent to a model")
+    .description("print a tool's description and JSON Schema, as sent to a model")
     .argument("<id>", "id of the tool")
     .action(showSchema)
   projectFlags(tool.command("call"))
@@ -40,7 +40,7 @@ export function defineTool(tool: Command): void {
     .option("--agent <name>", "use the rules of this agent")
     .option(
       "--auto",
-      "allow each request once, except for loops, protected files and commands that leave the sandbox",
+      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
     )
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
@@ -51,7 +51,7 @@ export function defineTool(tool: Command): void {
 }
 
 /**
- * Flags of `tackle tool list`. `all` includes unavailable tools. `model` and `agent` default to the values in the
+ * Flags for `tackle tool list`. `all` includes unavailable tools. `model` and `agent` default to the values in the
  * config.
  */
 export interface ToolListFlags extends FormatFlags {
@@ -60,7 +60,7 @@ export interface ToolListFlags extends FormatFlags {
   agent?: string
 }
 
-/** Flags of `tackle tool call`. `agent` names the agent whose rules apply. For `auto`, see `AnswerOptions`. */
+/** Flags for `tackle tool call`. `agent` is the agent whose rules apply. For `auto`, see `AnswerOptions`. */
 export interface ToolCallFlags extends FormatFlags, RuleFlags {
   agent?: string
   auto?: boolean
@@ -176,9 +176,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * Describes each argument that is not in the schema, and names a similar argument or all arguments of the schema. Tools
- * ignore unknown arguments from models, but an unknown argument from a user is probably a typo. Skips objects for which
- * the schema allows other keys or has alternatives.
+ * Returns a message for each argument that is not in the schema. It suggests a similar argument or lists all arguments
+ * in the schema. Tools ignore unknown arguments from models, but an unknown argument from a user is probably a typo.
+ * Skips objects for which the schema allows other keys or has alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {
@@ -203,5 +203,5 @@ function suggestion(key: string, known: readonly string[]): string {
   const [near] = nearNames(key, known, Math.ceil(key.length / 3))
   const meant = near ?? known.find((name) => name.toLowerCase().includes(key.toLowerCase()))
   if (meant !== undefined) return `Did you mean "${meant}"?`
-  return known.length > 0 ? `Arguments: ${known.join(", ")}.` : "The tool takes no arguments."
+  return known.length > 0 ? `Available arguments: ${known.join(", ")}.` : "The tool accepts no arguments."
 }

@@ -27,7 +27,7 @@ import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 export function defineTrust(trust: Command): void {
   locationFlags(trust)
     .argument("[item...]", "items to trust or revoke, as shown by --list (default: all items)")
-    .option("--yes", "do not ask")
+    .option("--yes", "trust the items without asking")
     .addOption(
       new Option("--list", "show the items, what each enables, and whether it is trusted").conflicts(
         "revoke",
@@ -39,7 +39,7 @@ export function defineTrust(trust: Command): void {
     .action(trustProject)
 }
 
-/** Flags of `tackle trust`. `yes` skips the question. `list` changes nothing. */
+/** Flags for `tackle trust`. `yes` skips the question. `list` changes nothing. */
 export interface TrustFlags extends FormatFlags {
   yes?: boolean
   list?: boolean
@@ -48,8 +48,8 @@ export interface TrustFlags extends FormatFlags {
 
 /**
  * Runs `tackle trust [item...]`: shows what each item enables, asks the user, and pins the chosen items by hash. If
- * names are given, the command applies only to the items with these names. `--list`, or JSON output without `--yes` and
- * `--revoke`, changes nothing.
+ * names are given, the command applies only to the items with these names. With `--list`, or with JSON output but
+ * neither `--yes` nor `--revoke`, changes nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
   // Problems in the config do not prevent revoking and listing.
@@ -64,9 +64,9 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
     if (json) return list(workspace, known, json)
     return printLine(
       names.length > 0
-        ? "Nothing to trust: no named item is new or changed."
+        ? "Nothing to trust, because none of the named items is new or changed."
         : known.every(({ state }) => state === "gone")
-          ? `Nothing to trust: ${nothing(workspace)}.`
+          ? `Nothing to trust, because ${nothing(workspace)}.`
           : `${root(workspace)} is already trusted.`,
     )
   }
@@ -85,7 +85,7 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   for (const { path, hash } of wanted)
     printLine(
       hash === ""
-        ? `Not trusted: ${wholeName(path)} cannot be read or parsed completely.`
+        ? `${wholeName(path)} was not trusted, because it cannot be read or parsed completely.`
         : `Trusted ${wholeName(path)}.`,
     )
 }
@@ -160,8 +160,8 @@ async function describe(
 }
 
 /**
- * Returns the settings in a file. Returns an empty list for an invalid agent or command, whose problem is reported when
- * the config is loaded.
+ * Returns the settings in a file. Returns an empty list for an invalid agent or command, because its problem is
+ * reported when the config is loaded.
  */
 async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): Promise<EnabledSetting[]> {
   try {

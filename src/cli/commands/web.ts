@@ -22,12 +22,12 @@ export function defineWeb(web: Command): void {
     .action(runWeb)
 }
 
-/** Flags of `tackle web`. */
+/** Flags for `tackle web`. */
 interface WebFlags extends Pick<ServeFlags, "dir" | "verbose" | "port" | "root">, RemoteFlags {
   open: boolean
 }
 
-/** Runs `tackle web`: starts a server unless `url` names one, and opens its web page. */
+/** Runs `tackle web`: starts a server unless `url` is given, and opens the server's web page. */
 async function runWeb(url: string | undefined, { open, ...flags }: WebFlags): Promise<void> {
   const show = (link: Link) => (open ? openBrowser(link, flags) : printLink(link))
   if (url !== undefined) return show({ address: await addressOf(url, flags), minutes: 1 })
@@ -35,7 +35,7 @@ async function runWeb(url: string | undefined, { open, ...flags }: WebFlags): Pr
   await runServe(options, (address) => show({ address, minutes: 10 }))
 }
 
-/** An address that logs the web page in once, within a number of minutes. */
+/** A single-use address that logs in to the web page. It is valid for `minutes`. */
 interface Link {
   address: string
   minutes: number
@@ -55,16 +55,16 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
     throw new UsageError(
       [401, 403].includes(response.status)
         ? `${origin} does not accept the token. Pass the server's token file with --token-file.`
-        : `${origin} responded with status ${response.status}. Check that the URL is the URL of a Tackle server.`,
+        : `${origin} responded with status ${response.status}. Check that a Tackle server is running there.`,
     )
   const { ticket } = (await response.json()) as { ticket: string }
   return `${origin}/#ticket=${ticket}`
 }
 
 /**
- * Opens the address in a browser, or prints the address if no browser can be opened. The browser receives the path of a
- * private page that redirects to the address. Other users of the machine can see the arguments of a process, and the
- * address would log them in.
+ * Opens the address in a browser, or prints it if no browser can be opened. The browser receives the path of a private
+ * page that redirects to the address, because other users on the machine can see process arguments, and the address
+ * would log them in.
  */
 function openBrowser(link: Link, flags: RemoteFlags): void {
   const { address } = link
@@ -98,5 +98,5 @@ function leadingTo(address: string): string {
 }
 
 function printLink({ address, minutes }: Link): void {
-  printLine(`Open this link in a browser within ${counted(minutes, "minute")}. It works once: ${address}`)
+  printLine(`Open this single-use link in a browser within ${counted(minutes, "minute")}: ${address}`)
 }

@@ -14,25 +14,25 @@ export function defineWorker(worker: Command): void {
     .addOption(databaseFlag())
     .option("--concurrency <n>", "maximum number of sessions that run at once", positive, 16)
     .addOption(rootFlag())
-    .option("--clone", "rebuild the worktrees of sessions of lost machines from their git remotes")
+    .option("--clone", "for sessions from lost machines, rebuild worktrees from their git remotes")
     .option("--grace <seconds>", "maximum time for runs to finish after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(runWorker)
 }
 
-/** Flags of `tackle worker`. */
+/** Flags for `tackle worker`. */
 interface WorkerFlags extends DirectoriesFlags {
   /** Maximum number of sessions that run at once. */
   concurrency: number
-  /** Whether to rebuild the worktrees of sessions of lost machines. */
+  /** Whether to rebuild worktrees for sessions from lost machines. */
   clone?: boolean
   /** Time in seconds that runs may continue after a signal. */
   grace: number
   format: "text" | "json"
 }
 
-/** Runs `tackle worker`, which runs sessions until a signal arrives. A second signal ends the worker immediately. */
+/** Runs `tackle worker`, which runs sessions until a signal arrives. A second signal stops the worker immediately. */
 async function runWorker(flags: WorkerFlags): Promise<void> {
   await interruptible(async (signal) => {
     const directories = await openDirectories(flags, {

@@ -5,7 +5,7 @@ import { type Choice, createDecision, isPrintable, settleMs } from "../../view/d
 import { columns, oneLine } from "../../view/visible.ts"
 import { style } from "../view/style.ts"
 
-/** A question that the user answers at the terminal. */
+/** A question that the user answers in the terminal. */
 export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
@@ -23,9 +23,9 @@ const showCursor = "\u001b[?25h"
 
 /**
  * Asks the user to decide. A letter or digit selects its choice, and Enter selects the choice with the focus. A typed
- * word selects a choice only if it is one of the choice's `words`. Input from before the question and pasted text
- * select nothing. Throws `AbortedError` if the user presses Ctrl+C, the input ends or the signal aborts. Always
- * restores the terminal.
+ * word selects a choice only if it is one of the choice's `words`. Input typed before the question and pasted text are
+ * ignored. Throws `AbortedError` if the user presses Ctrl+C, the input ends or the signal aborts. Always restores the
+ * terminal.
  */
 export async function decide<T>(
   { message, choices, safe }: DecisionOptions<T>,

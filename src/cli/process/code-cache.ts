@@ -5,16 +5,16 @@ import { Script } from "node:vm"
 import { crc32 } from "node:zlib"
 
 /**
- * Makes `require` load the other files of the bundle with code that was compiled in earlier runs. Node's compile cache
- * stores a file before it runs, so V8 compiles every function again that a run calls. This cache stores a file at the end
+ * Makes `require` load the bundle's other files with code that was compiled in earlier runs. Node's compile cache
+ * stores a file before it runs, so V8 recompiles every function that a run calls. This cache stores a file at the end
  * of a run, with these functions. It uses the directory of Node's cache, and does nothing if that cache is disabled.
  */
 export function useCodeCache(): void {
   const directory = getCompileCacheDir()
   if (directory === undefined) return
   const loaded: { script: Script; file: string; runs: number }[] = []
-  // All files of the bundle except the entry points have this extension. With a function for `.cjs`, Node would not find
-  // the named exports of some packages.
+  // All bundle files except the entry points have this extension. With a function for `.cjs`, Node would not find the
+  // named exports of some packages.
   createRequire(import.meta.filename).extensions[".chunk.cjs"] = (module, filename) => {
     // The name contains a hash of the content.
     const file = join(directory, `${basename(filename)}.code`)
@@ -34,7 +34,7 @@ export function useCodeCache(): void {
   })
 }
 
-/** Number of runs that add their functions to the stored code of a file. Storing takes about 20 ms. */
+/** Number of runs that add their functions to a file's stored code. Storing takes about 20 ms. */
 const maxRuns = 4
 
 /** Length of the text that `Module.wrap` inserts before the code, in characters. */
@@ -55,7 +55,7 @@ function readCode(file: string): { code?: Buffer; runs: number } {
   return { runs: 0 }
 }
 
-/** Stores the functions of a script that are compiled. Does nothing if the file cannot be written. */
+/** Stores the compiled functions of a script. Does nothing if the file cannot be written. */
 function storeCode(script: Script, file: string, runs: number): void {
   const temporary = `${file}.${process.pid}`
   const header = Buffer.alloc(headerLength)
@@ -66,6 +66,6 @@ function storeCode(script: Script, file: string, runs: number): void {
     writeFileSync(temporary, content, { flag: "wx", mode: 0o600 })
     renameSync(temporary, file)
   } catch {
-    // The cache only saves time.
+    // Ignores the error, because the cache only saves time.
   }
 }

@@ -60,7 +60,7 @@ const interruptHandlers: (() => boolean)[] = []
 
 /**
  * Calls the handler on each SIGINT until the command is stopped, for example to stop a run instead of the command. If
- * the handler returns false, {@link interruptible} handles the signal. Calls only the handler that was added last.
+ * the handler returns false, {@link interruptible} handles the signal. Calls only the most recently added handler.
  * Returns a function that removes the handler.
  */
 export function handleInterrupts(handler: () => boolean): () => void {

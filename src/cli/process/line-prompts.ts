@@ -17,8 +17,8 @@ export interface Prompts {
 const dismissed = Symbol("dismissed")
 
 /**
- * Prompts for a terminal that only appends lines. They take the same options as the prompts of clack, and the user
- * answers each of them with one line. An empty line dismisses a selection.
+ * Prompts for a terminal that only appends lines. They accept the same options as clack's prompts, and the user answers
+ * each of them with one line. An empty line dismisses a selection.
  */
 export const linePrompts: Prompts = { text, select, multiselect, autocomplete: select }
 

@@ -7,7 +7,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error"
 /** A structured log for troubleshooting. Never writes to stdout, and never contains secrets. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: Record<string, unknown>): void
-  /** Path of the log file of the day on which the log was created. Undefined after an error in writing the file. */
+  /** Path of the log file for the day on which the log was created. Undefined after a write error. */
   readonly path: string | undefined
 }
 
@@ -43,8 +43,7 @@ export function createLog(options: {
   }
 
   /**
-   * Writes the waiting lines. Writing is deferred because it takes longer than the step of a run that the entry
-   * describes.
+   * Writes the waiting lines. Writing is deferred because it takes longer than the run step that an entry describes.
    */
   function flush(): void {
     clearImmediate(timer)
@@ -56,14 +55,14 @@ export function createLog(options: {
       if (state === "new") {
         mkdirSync(options.directory, { recursive: true })
         removeOld(options.directory)
-        // The file stays open. Opening it for each line would cost ten times as much.
+        // The file stays open, because opening it for each line would take ten times as long.
         descriptor = openSync(path, "a", 0o600)
         state = "open"
       }
       writeSync(descriptor, lines.map((line) => `${asJson(line)}\n`).join(""))
     } catch (error) {
       state = "broken"
-      options.echo?.(`warn: the log file cannot be written: ${String(error)}`)
+      options.echo?.(`warn: cannot write the log file: ${String(error)}`)
     }
   }
 
@@ -95,7 +94,8 @@ function asJson({ time, level, message, fields }: Line): string {
 }
 
 /**
- * Returns the fields, or the error if the fields cannot be converted to JSON. One bad entry must not disable the log.
+ * Returns the fields, or the error if the fields cannot be converted to JSON, because one bad entry must not disable
+ * the log.
  */
 function writable(fields: Record<string, unknown>): Record<string, unknown> {
   try {

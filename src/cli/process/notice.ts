@@ -21,7 +21,7 @@ export function foldNotices(value: boolean): void {
 
 /**
  * Ignores further errors on stderr. When the terminal closes, SIGHUP ends the processes that belong to the terminal. A
- * detached process continues, and its session is stored completely.
+ * detached process continues, and its session is saved completely.
  */
 export function outliveStderr(): void {
   if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { findProgram, type ProgramLocations } from "../../util/find-program.ts"
 
 /**
- * Opens an address, or the file at a path, with the desktop's program. Returns undefined if this program is not
- * installed. Programs in the worktree and in relative directories of `PATH` are not used. The returned process does not
+ * Opens an address, or the file at a path, with `open` or `xdg-open`. Returns undefined if this program is not
+ * installed. Programs in the worktree and in relative directories in `PATH` are not used. The returned process does not
  * keep Tackle running. It emits `error` if it cannot be started. Its exit code is not 0 if no browser is found.
  */
 export function openInBrowser(

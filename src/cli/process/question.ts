@@ -16,7 +16,7 @@ export async function question<T>(
   ask: (prompts: Prompts & Pick<typeof Clack, "password">, signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Exclude<T, symbol> | undefined> {
-  // Loading the library opens the terminal, and most runs ask no question.
+  // Loaded on demand, because loading the library opens the terminal, and most runs do not ask questions.
   const clack = await import("@clack/prompts")
   let interrupted = false
   // During a question, the terminal is in raw mode. Ctrl+C is then a key instead of a signal, and clack interprets it
@@ -62,7 +62,7 @@ export function keyProblem(key: string | undefined): string | undefined {
   return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and symbols."
 }
 
-/** Clients whose user can answer questions. The names are OpenCode's. */
+/** Names of clients whose users can answer questions. The names are OpenCode's. */
 const clients: readonly string[] = ["app", "cli", "desktop"]
 
 /** Returns true if this process can ask the user. This requires a terminal and a client that shows questions. */
@@ -71,8 +71,8 @@ export function canAskHere(environment: Readonly<Record<string, string | undefin
 }
 
 /**
- * Returns true if the client that `TACKLE_CLIENT` or `OPENCODE_CLIENT` names can ask the user. If neither is set,
- * returns true at a terminal. Tools that ask the user are listed only in these cases.
+ * Returns true if the client that `TACKLE_CLIENT` or `OPENCODE_CLIENT` specifies can ask the user. If neither is set,
+ * returns true in a terminal. Tools that ask the user are listed only in these cases.
  */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const client = clientOf(environment)

@@ -6,14 +6,14 @@ import { foldNotices, outliveStderr, warn } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"
 
 /**
- * Prints a line on stdout. In a terminal, makes hidden characters visible, because the output of a tool or a file name
- * could otherwise move the cursor or change settings of the terminal.
+ * Prints a line on stdout. In a terminal, makes hidden characters visible, because tool output or a file name could
+ * otherwise move the cursor or change terminal settings.
  */
 export function printLine(text: string): void {
   stdout.write(`${stdout.isTTY ? visibleExceptStyles(text) : text}\n`)
 }
 
-/** Prints a line on stdout that names a command to run next. */
+/** Prints a line on stdout that suggests a command to run next. */
 export function printHint(text: string): void {
   printLine(asTyped(text))
 }
@@ -31,7 +31,7 @@ export interface Output {
 
 const write = process.stdout.write.bind(process.stdout)
 
-/** Stdout of the process. After `reserveStdout`, only Tackle writes to it. */
+/** The process's stdout. After `reserveStdout`, only Tackle writes to it. */
 export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
 
 /** Writes pieces of text one at a time. Waits for each write, so that memory usage stays low. */
@@ -51,7 +51,7 @@ process.stdout.on("error", (error) => {
     warn(`cannot write to standard output: ${fileReason(error)}.`)
     if (process.listenerCount("SIGTERM") === 0) process.exit(exitCode.failed)
   }
-  // If the reader of a pipe ends (`tackle session show | head`), this process stops too. SIGTERM lets a run stop
+  // If the reader of a pipe exits (`tackle session show | head`), this process stops too. SIGTERM lets a run stop
   // cleanly.
   process.kill(process.pid, "SIGTERM")
 })
@@ -81,7 +81,7 @@ export interface CapturedOutput {
 const consoleMethods = ["debug", "error", "info", "log", "warn"] as const
 
 /**
- * Captures stderr and `console`, so that notices and tools cannot write into the screen. Stdout belongs to the screen,
+ * Captures stderr and `console`, so that notices and tools cannot write to the screen. Stdout belongs to the screen,
  * even after {@link reserveStdout}.
  */
 export function captureOutput(): CapturedOutput {

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs"
 import { basename, delimiter, join, relative } from "node:path"
 import { shellWord } from "../../util/words.ts"
 
-/** Directory of `--dir` as the user typed it, if it is not the current directory. */
+/** Value of `--dir` as the user typed it. Undefined for the current directory. */
 let typedDirectory: string | undefined
 
 /** Stores the value of `--dir`, which {@link asTyped} adds to commands in messages. */

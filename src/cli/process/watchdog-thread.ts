@@ -38,7 +38,8 @@ function startLimit({ id, ms, message }: Extract<ToWatchdog, { type: "started" }
 
 function receive(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): void {
   const endNow = () => end(`Received ${signal}.`, exitCode.signal)
-  const askAgain = () => say("a tool or plugin is blocking the process. Press Ctrl+C again to end it.")
+  const askAgain = () =>
+    say("a tool or plugin is blocking the process. Press Ctrl+C again to end the process.")
   if (answered < pings) ifBlocked(answerMs.secondSignal, endNow)
   else ifBlocked(answerMs.signal, signal === "SIGINT" ? askAgain : endNow)
 }

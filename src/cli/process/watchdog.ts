@@ -34,7 +34,7 @@ export function startWatchdog(exit: (code: number) => never, resumeHint?: string
     },
   })
   const file = new URL(`./watchdog-thread${extname(import.meta.filename)}`, import.meta.url)
-  // An import at the top would cost every start several milliseconds.
+  // Loaded here, because a top-level import would add several milliseconds to every start.
   const { Worker } = process.getBuiltinModule("node:worker_threads")
   const worker = new Worker(file, {
     execArgv: ["--expose-internals", "--no-warnings"],

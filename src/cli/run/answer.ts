@@ -11,8 +11,8 @@ import { atTerminal } from "../process/question.ts"
 /** Options that determine how the requests and questions of a run are answered. */
 export interface AnswerOptions {
   /**
-   * Whether `--auto` is set, which allows every request once, except for loops, protected files and commands that leave
-   * the sandbox.
+   * Whether `--auto` is set, which allows permission requests once, but rejects repeated calls, protected files and
+   * commands outside the sandbox.
    */
   auto: boolean
   /** Whether to ask the user the model's questions. False with `--auto`, or if no user can answer. See `canAskHere`. */
@@ -25,7 +25,7 @@ export interface AnswerOptions {
   interrupt(): void
 }
 
-/** Requests of an engine, or of a session on a server. */
+/** Requests from an engine, or from a session on a server. */
 export interface AskedRequests extends Pick<TackleApi, "pendingRequests" | "questions"> {
   readonly worktree: string
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<unknown>
@@ -35,7 +35,7 @@ export interface AskedRequests extends Pick<TackleApi, "pendingRequests" | "ques
   onEnd(listener: (requestID: string) => void): void
 }
 
-/** Returns the requests of an engine. */
+/** Returns the requests from an engine. */
 export function requestsOf(tackle: Tackle): AskedRequests {
   return {
     worktree: tackle.worktree,
@@ -53,8 +53,8 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 }
 
 /**
- * Answers every permission request, and with `questions` every question of the model. With `--auto`, never asks.
- * Otherwise asks at the terminal, one question at a time, or refuses the request if no terminal is available.
+ * Answers every permission request, and with `questions` every question from the model. With `--auto`, never asks.
+ * Otherwise asks in the terminal, one question at a time, or rejects the request if no terminal is available.
  */
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
@@ -142,8 +142,8 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
 }
 
 /**
- * Returns the reply of `--auto`. Refuses loops, protected files that no rule names, and commands that leave the
- * sandbox.
+ * Returns the reply for `--auto`. Rejects repeated calls, protected files that no rule names, and commands outside the
+ * sandbox. Allows other requests once.
  */
 function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =

@@ -12,7 +12,7 @@ import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 
 /**
- * Asks for permission at the terminal. Escape refuses the request. Throws `AbortedError` if the user presses Ctrl+C or
+ * Asks for permission in the terminal. Escape rejects the request. Throws `AbortedError` if the user presses Ctrl+C or
  * the signal aborts. `waiting` is the number of other requests that wait for an answer.
  */
 export async function askAtTerminal(
@@ -107,7 +107,7 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/** Value of the choice "something else…". It is a number, so that it cannot equal the label of an option. */
+/** Value of the choice "something else…". It is a number, so that it cannot equal an option's label. */
 const other = 0
 
 /**

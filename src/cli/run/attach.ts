@@ -15,8 +15,8 @@ import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 
 /**
- * Returns the content of the files named with `--file`. A file is read with `read` and a directory with `list`, within
- * the limits of these tools. By naming a file, the user allows Tackle to read it, but a rule can still deny the read.
+ * Returns the content of the files passed with `--file`. A file is read with `read` and a directory with `list`, within
+ * the limits of these tools. By passing a file, the user allows Tackle to read it, but a rule can still deny the read.
  * Throws `UsageError` for a file that cannot be attached.
  */
 export async function attachFiles(
@@ -47,14 +47,14 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
   })
   const shown = attachedFiles(file, state)
   if ("files" in shown) return shown.files
-  throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
+  throw new UsageError(`Cannot attach ${given}: ${shown.problem}`)
 }
 
 /** Maximum number of reports per prompt. Pasted text may contain many `@` characters. */
 const maxReported = 5
 
 /**
- * Reports `@path` mentions in the prompt that do not match a file of the project. Nothing is attached for these
+ * Reports `@path` mentions in the prompt that do not match a file in the project. Nothing is attached for these
  * mentions.
  */
 export async function reportMissingMentions(
@@ -71,7 +71,7 @@ export async function reportMissingMentions(
 function describe({ name, outside, near }: MissingMention): string {
   const word = `@${shownName(name)}`
   if (outside)
-    return `${word} is outside this project and is not attached. To attach it: --file ${shownName(name)}`
+    return `${word} is outside this project and is not attached. To attach it, use --file ${shownName(name)}`
   const hint =
     near.length > 0 ? ` Did you mean ${near.map((path) => `@${shownName(path)}`).join(" or ")}?` : ""
   return `${word} does not match a file, so nothing is attached.${hint}`

@@ -15,9 +15,9 @@ import type { Workspace } from "../workspace/workspace.ts"
 export const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run if none is configured. In a terminal, offers each local model server until the user
- * accepts or refuses it. Saves an accepted model in the user's config unless the file already exists. Returns the
- * built-in model if the user declines every server, or if there is no terminal. Never uses a local server without asking,
+ * Chooses the model for a run if none is configured. In a terminal, offers each local model server that the user has
+ * not declined before. Saves an accepted model in the user's config unless the file already exists. Returns the
+ * built-in model if the user declines every server, or without a terminal. Never uses a local server without asking,
  * because any local program could listen on its port.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
@@ -40,7 +40,10 @@ export async function chooseModel(workspace: Workspace): Promise<string> {
 /** Value of the choice that refuses a server. */
 const refusal = ""
 
-/** Returns the chosen model, or the refusal. Returns undefined if the user presses Escape. */
+/**
+ * Returns the chosen model, or {@link refusal} if the user declines the server. Returns undefined if the user presses
+ * Escape.
+ */
 function offer(server: LocalServer): Promise<string | undefined> {
   return question(({ select }, signal) =>
     select({
@@ -56,7 +59,7 @@ function offer(server: LocalServer): Promise<string | undefined> {
 }
 
 /**
- * Saves a model of a local server as {@link saveModel} does, and uses the model in this process. Returns the model as
+ * Saves a model from a local server as {@link saveModel} does, and uses the model in this process. Returns the model as
  * `provider/model`.
  */
 async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
@@ -145,7 +148,7 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
     )),
     {
       label: "Try it without a model",
-      hint: "a demo; the next start asks again",
+      hint: "a demo; Tackle asks again at the next start",
       choose: async () => offline,
     },
   ]
@@ -163,7 +166,7 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
   }
 }
 
-/** Returns true if the auth file has a key of the provider. If the file is invalid, choosing the provider throws. */
+/** Returns true if the auth file has a key for the provider. If the file is invalid, choosing the provider throws. */
 async function hasKey(credentials: Credentials, providerID: string): Promise<boolean> {
   const key = await credentials.key(providerID, []).catch(() => undefined)
   return key !== undefined

@@ -9,13 +9,13 @@ import { identifyProcess, isThisProcess } from "../../util/process-table.ts"
 import { exitCode } from "../process/exit.ts"
 import type { Foreground } from "./foreground.ts"
 
-/** Opens the queue of a session for changes that start no run. */
+/** Opens a session's queue for changes that do not start a run. */
 export function openQueue({ store }: Tackle, sessionID: string): InputQueue {
   const holder = { id: "", ...identifyProcess() }
   return createInputQueue({ store, bus: createBus(() => {}), sessionID, holder })
 }
 
-/** Returns the other process that uses the session, if any. */
+/** Returns the other process that uses the session, or undefined if no other process does. */
 export async function otherProcess({ store }: Tackle, sessionID: string): Promise<LeaseHolder | undefined> {
   const holder = await store.holder(sessionID)
   return holder && !isThisProcess(holder) ? holder : undefined
@@ -74,12 +74,12 @@ async function whileOurs(
   }
 }
 
-/** Exit codes of runs, most important first. */
+/** Exit codes for runs, most important first. */
 const ranked = [exitCode.interrupted, exitCode.usage, exitCode.failed, exitCode.limit, exitCode.refused]
 
 /**
- * Returns the exit code of several runs. An interrupted run counts only if it is the last, because an urgent input also
- * interrupts a run.
+ * Returns the exit code for several runs. An interrupted run counts only if it is the last, because an urgent input
+ * also interrupts a run.
  */
 function codeOf(ends: readonly EventOf<"run.completed">[], signal: AbortSignal): number {
   if (signal.aborted && ends.length === 0)

@@ -17,13 +17,13 @@ export interface LineOptions {
   /** Number of the change after which events are shown. */
   after: number
   view: View
-  /** True to answer requests as `--auto` does. */
+  /** Whether to answer requests as `--auto` does. */
   auto?: boolean
   /** Text to send first. */
   prompt?: string
   /** The lines to send. Default: the lines of stdin. */
   lines?: Lines
-  /** True if Ctrl+C first interrupts the run. By default, Ctrl+C leaves, and the run continues. */
+  /** Whether Ctrl+C first interrupts the run. By default, Ctrl+C quits, and the run continues. */
   interruptsRun?: boolean
   signal: AbortSignal
 }
@@ -81,14 +81,14 @@ export async function followByLines(options: LineOptions): Promise<void> {
   }
 }
 
-/** Returns a function that stops the run, or leaves if the session is idle or the run is already being stopped. */
+/** Returns a function that stops the run, or quits if the session is idle or the run is already being stopped. */
 function createInterrupt({ api, session }: LineOptions, leave: () => void): () => void {
   let isStopping = false
 
   async function stopRun(): Promise<void> {
     const status = await api.sessions.status(session.id)
     if (status === undefined || status === "idle") return leave()
-    warn("interrupting the run. Press Ctrl+C again to leave.")
+    warn("interrupting the run. Press Ctrl+C again to quit.")
     await session.interrupt()
     await session.wait()
     isStopping = false
@@ -104,7 +104,7 @@ function createInterrupt({ api, session }: LineOptions, leave: () => void): () =
   }
 }
 
-/** Sends each line, one after another. Resolves when the lines have ended, or when the signal aborts. */
+/** Sends each line, one after another. Resolves after the last line, or when the signal aborts. */
 async function sendLines(session: SessionApi, lines: Lines, signal: AbortSignal): Promise<void> {
   for (;;) {
     const text = await lines.next()
@@ -125,7 +125,7 @@ export async function showRecent(session: SessionApi, view: View): Promise<void>
   }
 }
 
-/** The lines of stdin that are not empty. */
+/** The non-empty lines of stdin. */
 export interface Lines {
   /** Resolves with the next line, or with undefined if reading has ended or the signal has aborted. */
   next(): Promise<string | undefined>

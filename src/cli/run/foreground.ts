@@ -11,7 +11,7 @@ import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import type { FormatFlags, Workspace } from "../workspace/workspace.ts"
 
-/** Flags of commands that run a session in the foreground. */
+/** Flags for commands that run a session in the foreground. */
 export interface ForegroundFlags extends FormatFlags, RuleFlags {
   quiet?: boolean
   auto?: boolean
@@ -100,7 +100,7 @@ export function startTimeLimit(
   { signal, interrupt }: Pick<Foreground, "signal" | "interrupt">,
 ) {
   if (seconds === undefined) return () => {}
-  const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
+  const text = `The run was stopped, because it reached the --timeout limit of ${seconds} s.`
   const endNote = noteTimeLimit(seconds * 1000, text)
   const timer = setTimeout(() => {
     endNote()

@@ -17,17 +17,17 @@ import { followByLines, openLines, showRecent } from "./follow-by-lines.ts"
 import { createView } from "./foreground.ts"
 import { namedSession, openClient, type RemoteFlags, serverFlags } from "./remote.ts"
 
-/** Flags of the interactive terminal. */
+/** Flags for the interactive terminal. */
 export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags {
   model?: string
   agent?: string
-  /** Id of the session to continue. `continue` selects the last session of the project. */
+  /** Id of the session to continue. `continue` selects the latest session in the project. */
   session?: string
   continue?: boolean
   fullscreen?: boolean
-  /** Appends lines instead of drawing a screen. Default: true if `TERM` is `dumb`. */
+  /** Whether to append lines instead of drawing a screen. Default: true if `TERM` is `dumb`. */
   plain?: boolean
-  /** URL of a server. */
+  /** URL of the server to connect to. */
   attach?: string
 }
 
@@ -45,7 +45,7 @@ export interface InteractiveOptions {
   signal: AbortSignal
 }
 
-/** Opens the engine or the connection to a server, and shows the interface until the user leaves. */
+/** Opens the engine or the connection to a server, and shows the interface until the user quits. */
 export async function runInteractive(options: InteractiveOptions): Promise<void> {
   const { flags, start } = options
   const id =
@@ -82,8 +82,8 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
 }
 
 const withoutModel = [
-  "No model is connected: a demo with simple rules answers.",
-  "To connect a model, leave and start tackle again.",
+  "No model is connected, so a demo with simple rules answers.",
+  "To connect a model, quit and start tackle again.",
 ]
 
 /** Asks for the first model. Ends the start screen first, because the questions need the terminal. */
@@ -128,7 +128,7 @@ async function openPlain({
   process.env.TERM = "dumb"
   for (const line of welcome) printLine(line)
   const lines = openLines(signal)
-  if (prompt === undefined && !session) printLine("Type a prompt and press Enter. Ctrl+D leaves.")
+  if (prompt === undefined && !session) printLine("Type a prompt and press Enter. Press Ctrl+D to quit.")
   const first = prompt ?? (session ? undefined : await lines.next())
   if (!session && first === undefined) return undefined
   const opened = session ?? (await api.sessions.create(defaults))
@@ -161,7 +161,7 @@ async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened>
   }
 }
 
-/** Returns the command for the status line from the user's own config. Reads no config of a project. */
+/** Returns the command for the status line from the user's own config. Does not read any project's config. */
 async function ownStatusCommand(): Promise<StatusSource["command"]> {
   const home = homeDirectory()
   const { config } = await loadConfig({

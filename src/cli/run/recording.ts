@@ -46,8 +46,8 @@ export interface StartedRecording {
 }
 
 /**
- * Starts a recording. Overwrites an existing file and makes it readable only by this user. Throws `UsageError` if the
- * file cannot be written.
+ * Starts a recording. Overwrites an existing file and makes it readable only by the current user. Throws `UsageError`
+ * if the file cannot be written.
  */
 export function startRecording(file: string, workspace: Workspace): StartedRecording {
   const { provider: providers = {} } = workspace.config.config
@@ -107,7 +107,7 @@ export interface StartedReplay {
 }
 
 /**
- * Opens a recording. Throws `UsageError` if the file cannot be read, is not a recording or names an unknown provider
+ * Opens a recording. Throws `UsageError` if the file cannot be read, is not a recording or uses an unknown provider
  * package.
  */
 export function openReplay(file: string, workspace: Workspace): StartedReplay {
@@ -156,8 +156,8 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
 }
 
 /**
- * Returns only the provider settings that a replay needs. Includes the provider of the model even if the config does
- * not define it.
+ * Returns only the provider settings that a replay needs. Includes the model's provider even if the config does not
+ * define it.
  */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,
@@ -174,15 +174,15 @@ function withoutKeys(
 }
 
 /**
- * Throws `UsageError` if the recording uses an unknown provider package. A recording may come from an untrusted source,
- * and importing a package runs its code.
+ * Throws `UsageError` if the recording uses an unknown provider package, because a recording may come from an untrusted
+ * source, and importing a package runs its code.
  */
 function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
   const known = new Set(Object.values(own).map(({ npm }) => npm))
   for (const [id, { npm }] of Object.entries(recorded)) {
     if (npm === undefined || shippedPackages.has(npm) || known.has(npm)) continue
     throw new UsageError(
-      `The recording uses the provider package ${shownName(npm)}, which is not part of Tackle. If you trust it, add it to your config: provider.${shownName(id)}.npm.`,
+      `The recording uses the provider package ${shownName(npm)}, which is not part of Tackle. If you trust it, add it to your config as provider.${shownName(id)}.npm.`,
     )
   }
 }
@@ -199,7 +199,7 @@ function openForWriting(file: string): number {
     return descriptor
   } catch (error) {
     if (descriptor !== undefined) closeSync(descriptor)
-    throw new UsageError(`Cannot write ${file} (--record): ${fileReason(error)}.`, error)
+    throw new UsageError(`Cannot write the recording ${file}: ${fileReason(error)}.`, error)
   }
 }
 
@@ -207,6 +207,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, "utf8")
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} (--replay): ${fileReason(error)}.`, error)
+    throw new UsageError(`Cannot read the recording ${file}: ${fileReason(error)}.`, error)
   }
 }

@@ -17,16 +17,16 @@ import { directoryOf } from "../workspace/workspace.ts"
 import { type AskedRequests, answerRequests } from "./answer.ts"
 import { createView, type Foreground, type ForegroundFlags, startTimeLimit } from "./foreground.ts"
 
-/** Flags of a command that uses a server. */
+/** Flags for a command that uses a server. */
 export interface RemoteFlags {
   /**
-   * Path of the server's token file. If absent, `$TACKLE_SERVER_TOKEN` contains the token, or the file `server-token` in
-   * the data directory does.
+   * Path of the server's token file. If absent, the token comes from `$TACKLE_SERVER_TOKEN` or from the file
+   * `server-token` in the data directory.
    */
   tokenFile?: string
 }
 
-/** Opens the client of a server. Throws `UsageError` for an invalid URL or token file. */
+/** Opens a client for a server. Throws `UsageError` for an invalid URL or token file. */
 export function openClient(url: string, { tokenFile }: RemoteFlags, directory: string): TackleClient {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError(`"${url}" is not the URL of a server. Example: http://127.0.0.1:8486`)
@@ -55,24 +55,24 @@ export function serverFlags(url: string, flags: RemoteFlags): string {
   return `--attach ${shellWord(url)}${tokenFlag(flags)}`
 }
 
-/** Returns the flag `--token-file` after a space, as text for a command. Returns an empty string without a token file. */
+/** Returns the flag `--token-file` after a space, as text for a command, or an empty string without a token file. */
 export function tokenFlag({ tokenFile }: RemoteFlags): string {
   return tokenFile === undefined ? "" : ` --token-file ${shellWord(tokenFile)}`
 }
 
 /** A session on a server whose events are shown. */
 export interface ShownSession {
-  /** Requests of the session and its subagents, for `answerRequests`. */
+  /** Requests from the session and its subagents, for `answerRequests`. */
   requests: AskedRequests
-  /** Resolves when the change with this number is shown. Shows no later changes. Rejects if the stream fails. */
+  /** Resolves when the change with this number is shown. Later changes are not shown. Rejects if the stream fails. */
   until(seq: number): Promise<void>
   /** Ends the stream. */
   leave(): void
 }
 
 /**
- * Shows the events of a session after the change with the number `after`, and the events of its subagents. Requests
- * that are already waiting are reported when the first listener is added.
+ * Shows a session's events after the change with the number `after`, and its subagents' events. Requests that are
+ * already waiting are reported when the first listener is added.
  */
 export function showSession({
   api,
@@ -181,7 +181,9 @@ async function reported<T>(work: Awaitable<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns true for an event of a session in `family`. First adds the event's session if its parent is in `family`. */
+/**
+ * Returns true for an event from a session in `family`. First adds the event's session if its parent is in `family`.
+ */
 function isOf(event: TackleEvent, family: Set<string>): boolean {
   const { sessionID } = event
   const parent =
@@ -194,7 +196,7 @@ function isOf(event: TackleEvent, family: Set<string>): boolean {
   return family.has(sessionID)
 }
 
-/** Flags of a run on a server. */
+/** Flags for a run on a server. */
 export interface ServerRunFlags extends ForegroundFlags, RemoteFlags {
   model?: string
   agent?: string
@@ -265,7 +267,7 @@ async function openSession(client: TackleClient, flags: ServerRunFlags): Promise
   const { fork = false, agent, model } = flags
   if (flags.session === undefined && !flags.continue) {
     if (fork)
-      throw new UsageError("--fork requires a session to copy: use -c for the last session, or -s <id>.")
+      throw new UsageError("--fork requires a session to copy: use -c for the latest session, or -s <id>.")
     return client.sessions.create({ agent, model })
   }
   const session = await namedSession(client, flags.session)
@@ -275,13 +277,13 @@ async function openSession(client: TackleClient, flags: ServerRunFlags): Promise
 }
 
 /**
- * Returns a session of the server. Default: the most recently used session of the project. Throws `UsageError` if the
+ * Returns a session on the server. Default: the most recently used session in the project. Throws `UsageError` if the
  * session does not exist.
  */
 export async function namedSession(client: TackleClient, id: string | undefined): Promise<SessionClient> {
   const [last]: RemoteSession[] = id === undefined ? await client.sessions.list({ limit: 1 }) : []
   const wanted = id ?? last?.id
-  if (wanted === undefined) throw new UsageError("The server has no sessions of this project.")
+  if (wanted === undefined) throw new UsageError("The server has no sessions for this project.")
   const session = await client.sessions.get(wanted)
   if (!session) throw new UsageError(`The server has no session ${wanted}.`)
   return session

@@ -25,8 +25,7 @@ export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<Ru
   /** Model as `provider/model`, for agents and sessions without their own model. */
   model: string
   /**
-   * Whether the user named the model for this run. If so, this model takes precedence over the model of the agent or
-   * session.
+   * Whether the user specified the model for this run. If so, it takes precedence over the agent's or session's model.
    */
   named: boolean
   agent?: string
@@ -59,15 +58,16 @@ export async function readTask(
 }
 
 /**
- * Returns the model for agents and sessions without their own model. If the config names no model, may ask the user.
+ * Returns the model for agents and sessions without their own model. If the config does not specify a model, may ask
+ * the user.
  */
 export async function defaultModel(workspace: Workspace): Promise<string> {
   return workspace.config.config.model ?? chooseModel(workspace)
 }
 
 /**
- * Returns the words as one text, or the text from stdin. Throws `UsageError` if there is no text. At a terminal, the
- * message contains `example`.
+ * Returns the words as one text, or the text from stdin. Throws `UsageError` if the text is empty. If stdin is a
+ * terminal, the error message contains `example`.
  */
 export async function readPrompt(message: readonly string[], example: string): Promise<string> {
   const given = message.join(" ").trim()
@@ -85,21 +85,21 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   try {
     text = await readFile(file, "utf8")
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} (--output-schema): ${fileReason(error)}.`, error)
+    throw new UsageError(`Cannot read the output schema ${file}: ${fileReason(error)}.`, error)
   }
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return usable(parsed.value, file)
   const problem = parsed.ok ? "expected an object" : parsed.error
-  throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
+  throw new UsageError(`Invalid output schema ${file}: ${problem}.`)
 }
 
-/** Returns the schema. Throws `UsageError` if it cannot be used, so that no session is created in this case. */
+/** Returns the schema. Throws `UsageError` if it cannot be used, before a session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {
     readAnswerSchema(schema)
     return schema
   } catch (error) {
-    throw new UsageError(`${file} (--output-schema): ${errorMessage(error)}`, error)
+    throw new UsageError(`${file}: ${errorMessage(error)}`, error)
   }
 }

@@ -1,7 +1,7 @@
 import { quoted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 
-/** Limits of the hint: number of rules, and characters of a rule. */
+/** Limits for the hint: number of rules, and characters per rule. */
 const maxRules = 3
 const maxRule = 80
 

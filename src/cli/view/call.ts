@@ -8,7 +8,7 @@ import { type CallSummary, formatterResults, summarizeCall, todoList } from "../
 import { clipped, columns, oneLine, visible, wrapped } from "../../view/visible.ts"
 import { style } from "./style.ts"
 
-/** Formats a call that starts, such as `· bash npm test`. */
+/** Formats the start of a call, such as `· bash npm test`. */
 export function startLine(part: ToolPart, worktree: string, width: number): string {
   const { tool, subject } = summarizeCall(part, worktree)
   return oneLine(`· ${tool} ${subject}`, width)
@@ -31,8 +31,8 @@ export function callLine(part: ToolPart, worktree: string, width: number): strin
 }
 
 /**
- * Maximum number of rows of an error. Enough for the cause of the error. The advice for the model, which follows, is
- * cut off.
+ * Maximum number of rows for an error. These rows show the cause. The advice for the model, which follows it, is cut
+ * off.
  */
 const maxErrorRows = 3
 
@@ -67,15 +67,15 @@ export function formattingLines(
   })
 }
 
-/** Maximum number of lines of a diff below a call. */
+/** Maximum number of diff lines below a call. */
 const maxDiffLines = 60
 /** Maximum number of lines shown from the end of a command's output, depending on whether the command succeeded. */
 const outputLines = 8
 const failureLines = 30
 
 /**
- * Returns the lines that show what a finished call did: the diff of an edit, or the end of the output of a command.
- * Returns an empty list for other calls.
+ * Returns the lines that show what a finished call did: an edit's diff, or the end of a command's output. Returns an
+ * empty list for other calls.
  */
 export function callBody({ state }: ToolPart, width: number): string[] {
   if (state.status !== "completed" && state.status !== "error") return []
@@ -91,7 +91,7 @@ export function callBody({ state }: ToolPart, width: number): string[] {
 
 /**
  * Returns lines about a running call: its title and progress on one line, and the last `rows` lines of its output.
- * Omits a title that repeats the name of the tool or an argument.
+ * Omits a title that repeats the tool's name or an argument. Returns an empty list for a call that is not running.
  */
 export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
   if (state.status !== "running") return []
@@ -103,7 +103,7 @@ export function progressLines({ tool, state }: ToolPart, { rows }: { rows: numbe
   return [...(words.length > 0 ? [visible(words.join(" "))] : []), ...output]
 }
 
-/** Returns progress such as `3/10`. */
+/** Returns progress such as `3/10`, or an empty string if the tool reports none. */
 function progressOf({ progress }: Record<string, unknown>): string {
   if (!isRecord(progress) || typeof progress.done !== "number") return ""
   return typeof progress.total === "number" ? `${progress.done}/${progress.total}` : String(progress.done)

@@ -12,17 +12,17 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 /** Work in progress. */
 export interface Activity {
   text: string
-  /** Start in ms on the clock of the region. */
+  /** Start in ms on the region's clock. */
   since: number
   /** Time in ms after which the activity is shown. Default: 0. */
   delayMs?: number
-  /** Lines to show below the activity, such as the last output of a command. */
+  /** Lines to show below the activity, such as the latest output of a command. */
   details?: readonly string[]
 }
 
 /** Lines at the bottom of a terminal that change in place. */
 export interface LiveRegion {
-  /** True if the stream is a terminal that can move its cursor. Otherwise, nothing is ever drawn. */
+  /** True if the stream is a terminal that can move its cursor. If false, nothing is drawn. */
   readonly live: boolean
   /** Returns a time in ms that excludes pauses. */
   clock(): number

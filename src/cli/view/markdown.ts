@@ -5,7 +5,7 @@ import { visible } from "../../view/visible.ts"
 /** Formats Markdown as lines of at most `width` columns, with styles for stdout. Makes hidden characters visible. */
 export type RenderMarkdown = (text: string, width: number) => string[]
 
-/** Loads the renderer. Most runs of a script never need it. */
+/** Loads the renderer on demand, because most runs from a script never need it. */
 export async function loadMarkdown(): Promise<RenderMarkdown> {
   const { Markdown } = await import("@earendil-works/pi-tui")
   return (text, width) => {

@@ -33,7 +33,7 @@ export interface Page {
   end(): void
 }
 
-/** Streams of a page. With `quiet`, no progress lines are written to a log. */
+/** Options for {@link createPage}. With `quiet`, no progress lines are written to a log. */
 export interface PageOptions {
   output: Output
   notes: WriteStream

@@ -24,9 +24,9 @@ export interface TextViewOptions {
   worktree: string
   /** Whether to show only one line per call, without output, diffs or progress. */
   quiet: boolean
-  /** Whether the user sends the next prompt here, and need not know how to continue the session. */
+  /** Whether the user enters the next prompt here. If so, the view does not say how to continue the session. */
   takesPrompts?: boolean
-  /** Flags that select the server or database of the session, as text. Undefined if no flags are needed. */
+  /** Flags that select the session's server or database, as text. Undefined if no flags are needed. */
   serverFlags?: string
 }
 
@@ -41,7 +41,7 @@ const progressMs = 1_000
 interface RunningCall {
   part: ToolPart
   since: number
-  /** Last report in a log, and its time. */
+  /** Latest report in a log, and its time. */
   reported?: string
   reportedAt?: number
 }
@@ -60,12 +60,12 @@ export function createTextView(options: TextViewOptions): View {
   const page = createPage(options)
   const children = createChildren()
   const running = new Map<string, RunningCall>()
-  /** Number of characters shown so far, by part. */
+  /** Number of characters shown so far, keyed by part id. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
   /** Ids of the user's messages. */
   const own = new Set<string>()
-  /** Calls whose diff is shown in a permission request, by the id of the request. */
+  /** Calls whose diff is shown in a permission request, keyed by the request's id. */
   const asked = new Map<string, string>()
   /** Calls whose diff the user saw before answering a request. */
   const seen = new Set<string>()
@@ -80,7 +80,7 @@ export function createTextView(options: TextViewOptions): View {
   /** False if the database no longer exists, so that the session cannot be continued. */
   let isStored = true
 
-  /** Sets the activity of the model. Its duration starts again if the activity changes or `restart` is set. */
+  /** Sets the model's activity. Its duration starts again if the activity changes or `restart` is set. */
   function modelDoes(text: string | undefined, { restart = false, delayMs = 0 } = {}): void {
     if (text === undefined) model = undefined
     else if (restart || model?.text !== text) model = { text, since: page.clock(), delayMs }
@@ -317,7 +317,7 @@ function callKey({ messageID, callID }: { messageID: string; callID: string }): 
   return `${messageID} ${callID}`
 }
 
-/** Describes a repeated request to the model. */
+/** Describes a retry of a request to the model. */
 function retryText({ attempt, delayMs, error }: RetryPart): string {
   return `↻ attempt ${attempt} failed, retrying in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }

@@ -5,7 +5,7 @@ import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 import { counted } from "../../util/words.ts"
 
-/** An item of a project, and everything that trusting the item enables. */
+/** An item in a project, and everything that trusting the item enables. */
 export interface ShownItem extends TrustItem {
   /** `gone` means that the item was trusted and no longer exists. */
   state: "trusted" | "changed" | "new" | "gone"

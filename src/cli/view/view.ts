@@ -2,7 +2,7 @@ import type { TackleEvent } from "../../event/events.ts"
 import type { Session } from "../../schema/session.ts"
 import type { Output } from "../process/stdout.ts"
 
-/** A view that shows the events of a run. */
+/** A view that shows a run's events. */
 export interface View {
   show(event: TackleEvent): void
   /** Pauses live output for a question. Returns a function that resumes it. */
@@ -14,8 +14,8 @@ export interface View {
 }
 
 /**
- * Returns an object that distinguishes the events of subagents from those of the run. The first session seen is the
- * run's session. `agentOf` returns the agent name if the event belongs to a subagent.
+ * Returns an object that distinguishes events from subagents from the run's own events. The first session seen is the
+ * run's session. `agentOf` returns the subagent's agent name, or undefined for one of the run's own events.
  */
 export function createChildren(): { agentOf(event: TackleEvent): string | undefined } {
   const agents = new Map<string, string>()
@@ -33,9 +33,9 @@ export function createChildren(): { agentOf(event: TackleEvent): string | undefi
 }
 
 /**
- * Creates a view that prints one event per line, in order. Includes the events of subagents except their
- * `run.completed`, which readers would mistake for the end of the run. Batches the lines of one event-loop turn into a
- * single write, because a write costs more than a line.
+ * Creates a view that prints one event per line, in order. Includes events from subagents except their `run.completed`,
+ * which readers would mistake for the end of the run. Batches the lines of one event-loop turn into a single write,
+ * because a write costs more than a line.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

@@ -79,8 +79,8 @@ function agentsOf(config: LoadedConfig["config"]): NonNullable<DefinitionSet["ag
 }
 
 /**
- * Lists the skills of the user and the trusted skills of the project, in order of increasing precedence. `trusted`
- * defaults to the project's skills that were trusted at startup.
+ * Lists the user's skills and the project's trusted skills, in order of increasing precedence. `trusted` defaults to
+ * the project's skills that were trusted at startup.
  */
 export function trustedSkillFiles(
   workspace: Workspace,

@@ -9,27 +9,25 @@ import { offline } from "../run/choose-model.ts"
 import { openTackle, reportProblem } from "./engine.ts"
 import { openWorkspace, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
-/** Flags of a command that works in many directories. */
+/** Flags for a command that works in many directories. */
 export interface DirectoriesFlags extends Omit<WorkspaceFlags, "trust"> {
-  /** Directories with the projects. Default: the directory of `--dir`, or the current directory. */
+  /** Directories with the projects. Default: the directory from `--dir`, or the current directory. */
   root?: string[]
   /** URL of a PostgreSQL database. */
   database?: string
 }
 
-/** The directories and the store of a command that works in many directories. */
+/** The directories and the store for a command that works in many directories. */
 export interface Directories {
-  /** The workspace in the directory of `--dir`, or in the current directory. */
+  /** The workspace in the directory from `--dir`, or in the current directory. */
   workspace: Workspace
   /** Directories that contain the projects, with symbolic links resolved. */
   roots: string[]
   /** URL of the PostgreSQL database, if one is used. */
   database: string | undefined
-  /** Store of all sessions. Hides the secrets of the workspace. */
+  /** Store for all sessions. It hides the workspace's secrets. */
   store: Store
-  /**
-   * Opens an engine with the config and the permissions of a directory. The caller answers the requests of the engine.
-   */
+  /** Opens an engine with the config and the permissions of a directory. The caller answers the engine's requests. */
   openEngine(directory: string): Promise<Tackle>
   onProblem(message: string, error: unknown): void
   /** Closes the store. */
@@ -48,7 +46,7 @@ export async function openDirectories(
   const { maskStore } = await import("../../session/masked-store.ts")
   const { dataPaths } = await import("../../engine/data-directory.ts")
   const { databaseSecrets } = await import("../../engine/secrets.ts")
-  // An engine removes the keys of its providers from the environment of this process.
+  // Copied, because an engine removes its providers' keys from the environment of this process.
   const environment = { ...process.env }
   const workspace = await openWorkspace(flags)
   const roots = flags.root?.map(rootOf) ?? [workspace.directory]
@@ -76,7 +74,7 @@ export async function openDirectories(
 
 function rootOf(given: string): string {
   const path = resolve(given)
-  if (!existsSync(path)) throw new UsageError(`The directory ${path} does not exist (--root).`)
-  if (!statSync(path).isDirectory()) throw new UsageError(`${path} is not a directory (--root).`)
+  if (!existsSync(path)) throw new UsageError(`The --root directory ${path} does not exist.`)
+  if (!statSync(path).isDirectory()) throw new UsageError(`The --root path ${path} is not a directory.`)
   return realpathSync(path)
 }

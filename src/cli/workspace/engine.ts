@@ -66,8 +66,8 @@ export async function withTackle<T>(
 }
 
 /**
- * Removes keys from the environment of this process, except those that the config passes on. Custom tools run in this
- * process and start programs with the environment of this process.
+ * Removes keys from the environment of this process, except those that the config passes on, because custom tools run
+ * in this process and start programs with its environment.
  */
 function keepKeysFromChildren({ config: { config }, environment }: Workspace): void {
   const { provider, pass_environment: passed = [] } = config
@@ -77,14 +77,14 @@ function keepKeysFromChildren({ config: { config }, environment }: Workspace): v
 
 const warned = new Set<string>()
 
-/** Prints a notice unless this process has already printed it. A command may open several engines. */
+/** Prints a notice unless this process has already printed it, because a command may open several engines. */
 function warnOnce(text: string): void {
   if (warned.has(text)) return
   warned.add(text)
   warn(text)
 }
 
-/** Untrusted items that were reported last. */
+/** Most recently reported untrusted items. */
 let reportedItems = ""
 
 function reportIgnored({ config, untrusted }: Workspace): void {
@@ -102,8 +102,9 @@ function reportIgnored({ config, untrusted }: Workspace): void {
 /**
  * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, custom tools
  * or MCP servers, and uses only secrets and limits from the config. Problems in config files are therefore reported but
- * not fatal. If stored data leaves the machine, pass `openWorkspace` as `open`. With the default, a key in an invalid
- * section would not be masked. If the data directory is read-only, stored data can be read, but changing it throws.
+ * not fatal. If stored data leaves the machine, pass `openWorkspace` as `open`, because with the default, a key in an
+ * invalid section would not be masked. If the data directory is read-only, stored data can be read, but changing it
+ * throws.
  */
 export async function withStore<T>(
   flags: Omit<WorkspaceFlags, "trust">,
@@ -140,8 +141,7 @@ export async function withStore<T>(
 }
 
 /**
- * Opens the database of a data directory that cannot be written. Returns undefined if the directory can be written or
- * has no database.
+ * Opens the database in a read-only data directory. Returns undefined if the directory is writable or has no database.
  */
 async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> {
   const { database } = dataPaths(dataDirectory)
@@ -155,7 +155,7 @@ async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> 
   return store
 }
 
-/** Returns true if this user may write the file or directory. */
+/** Returns true if the current user may write to the file or directory. */
 export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
@@ -165,7 +165,7 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** Reports the first problem on one line. If there are more problems, the line names the command that lists them. */
+/** Reports the first problem on one line. If there are more problems, the line shows the command that lists them. */
 export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
   const more = others.length > 0 ? ` (${counted(others.length, "more problem")}: run \`tackle doctor\`)` : ""
@@ -267,7 +267,7 @@ function isLevel(level: string): level is LogLevel {
   return ["debug", "info", "warn", "error"].includes(level)
 }
 
-/** Returns the engine options for the setting `sandbox` and the flag `--sandboxed`. */
+/** Returns the engine options for the `sandbox` setting and the `--sandboxed` flag. */
 export function sandboxOptions(
   setting: Workspace["config"]["config"]["sandbox"],
   { sandboxed }: RuleFlags,

@@ -12,11 +12,11 @@ import { displayPath, homeDirectory, isInside, realPath } from "../../util/paths
 /** Maximum bytes that an instruction file, or a file that it imports, adds to the system prompt. */
 const maxBytes = 64 * 1024
 
-/** Instruction files that were found, and files that the config names. */
+/** Instruction files that were found, and files that the config specifies. */
 export interface InstructionSources {
   /** Absolute paths of the files that were found, nearest to the working directory last. */
   found: readonly string[]
-  /** `instructions` of the config: absolute paths, patterns and URLs. They follow the `found` files. */
+  /** Value of `instructions` in the config: absolute paths, patterns and URLs. They follow the `found` files. */
   named: readonly string[]
 }
 
@@ -110,9 +110,8 @@ const maxImports = 50
 
 /**
  * Returns the texts of the files that an instruction file imports with `@path`, directly or indirectly, each once. A
- * file of a project can import only files of the project, and only Markdown and plain text if the project is not
- * trusted. Skips and reports other files, and files that may contain secrets. Imports beyond the limits are skipped
- * without a report.
+ * project file can import only project files, and only Markdown and plain text if the project is not trusted. Skips and
+ * reports other files, and files that may contain secrets. Imports beyond the limits are skipped without a report.
  */
 async function readImports(
   start: { path: string; text: string },
@@ -177,7 +176,7 @@ function importProblem(
   return mayBeSecret ? "the file may contain secrets" : undefined
 }
 
-/** Returns the reason why a file of an untrusted project must not be sent to the model, or undefined if it can be. */
+/** Returns why a file in an untrusted project must not be sent to the model, or undefined if it may be sent. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "is a link to a path outside the project"
@@ -191,7 +190,7 @@ function isText(path: string): boolean {
   return /\.(md|mdc|markdown|txt)$/i.test(path)
 }
 
-/** Returns the text of a file. Longer text is cut to `maxBytes` and ends with a note. */
+/** Returns a file's text. Text that is longer than `maxBytes` is cut and ends with a note. */
 async function readStart(path: string, maxBytes: number): Promise<string> {
   const file = await open(path)
   try {

@@ -23,9 +23,9 @@ import type { Workspace } from "./workspace.ts"
 type NamedPlugin = Workspace["config"]["plugins"][number]
 
 /**
- * Lists the plugins in call order: the plugins named in config files, in order of increasing precedence, then the files
- * of the config directories. `trusted` contains the trusted plugin files of the project. If a plugin is named more than
- * once, its first position and its last options apply. On stderr, reports named plugins that cannot be used.
+ * Lists the plugins in call order: the plugins listed in config files, in order of increasing precedence, then the
+ * files in the config directories. `trusted` contains the project's trusted plugin files. If a plugin is listed more
+ * than once, its first position and its last options apply. On stderr, reports listed plugins that cannot be used.
  */
 export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem[]): PluginSource[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
@@ -34,7 +34,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
   const add = (source: PluginSource) => found.set(source.path, { ...found.get(source.path), ...source })
 
   function ofPath(path: string, { scope }: NamedPlugin): PluginSource {
-    // Only a plugin inside the project that the project's config names must be trusted.
+    // Trust is required only for a plugin inside the project that the project's config lists.
     const ofProject =
       isInside(path, workspace.worktree) || isInside(realPath(path), realPath(workspace.worktree))
     if (scope !== "project" || !ofProject) return { name: path, path }
@@ -43,7 +43,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     if (workspace.items.some(({ kind, file }) => kind === "plugin" && file === path))
       throw new UsageError("the file is not trusted. Run `tackle trust` to review and enable it.")
     throw new UsageError(
-      "only plugins in the directories plugin/ and plugins/ of .tackle and .opencode can be trusted. Move the file to one of them.",
+      "only plugins in the plugin/ and plugins/ directories of .tackle and .opencode can be trusted. Move the file to one of them.",
     )
   }
 

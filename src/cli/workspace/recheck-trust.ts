@@ -51,8 +51,8 @@ export async function recheckTrust(
 }
 
 /**
- * Trusts a file of the project that this command has written for the user. The file must be new, or must have been
- * trusted before. Returns true if the file is trusted now.
+ * Trusts a project file that this command has written for the user, if the file is new or was trusted before. Returns
+ * whether the file is trusted now.
  */
 export async function keepTrust(workspace: Workspace, file: string): Promise<boolean> {
   const { trust, worktree, items } = workspace

@@ -10,7 +10,7 @@ import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** Returns the layers of rules above the defaults and below the grants. Excludes the rules of agents. */
+/** Returns the layers of rules above the defaults and below the grants. Excludes agents' rules. */
 export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   const { user, project, untrusted, environment } = config.permission
   return [
@@ -34,11 +34,11 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
 export interface RuleFlags {
   allow?: string[]
   deny?: string[]
-  /** True to run commands in the sandbox without asking. */
+  /** Whether to run commands in the sandbox without asking. */
   sandboxed?: boolean
 }
 
-/** Returns the rules of the config that can never decide, including the rules of each agent. */
+/** Returns the rules in the config that can never take effect, including each agent's rules. */
 export function shadowedConfigRules(workspace: Workspace): ShadowedRule[] {
   const layers = layersOf(workspace, {})
   const ofAgents = agentRulesets(workspace).flatMap((rules) => {
@@ -63,7 +63,7 @@ export function ruleOrigin({ source }: Rule): string {
   return source.line === undefined ? source.file : `${source.file}:${source.line}`
 }
 
-/** Formats a rule and its location on one line. The column of the action has `width` characters. */
+/** Formats a rule and its location on one line. The action's column has `width` characters. */
 export function describeRule(rule: Rule, width: number): string {
   const origin = ruleOrigin(rule)
   const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
@@ -116,8 +116,8 @@ function misspelt(rules: readonly Rule[], workspace: Workspace): string[] {
 }
 
 /**
- * Returns a predicate for names that may belong to an MCP server or to a custom tool, trusted or not. Starts no tools
- * or servers.
+ * Returns a predicate for names that may belong to an MCP server or to a custom tool, trusted or not. Does not start
+ * tools or servers.
  */
 export function customTools(workspace: Workspace): (name: string) => boolean {
   const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)
@@ -127,7 +127,7 @@ export function customTools(workspace: Workspace): (name: string) => boolean {
     servers.some((server) => name.startsWith(`${server}_`))
 }
 
-/** Returns the built-in permission that an unknown name probably means, if any. */
+/** Returns the built-in permission that an unknown name probably means, or undefined for a known or dissimilar name. */
 export function nearPermission(permission: string, workspace: Workspace): string | undefined {
   const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(workspace)(permission)
   return isKnown ? undefined : nearest(permission)

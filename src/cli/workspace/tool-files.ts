@@ -10,7 +10,7 @@ import { describeChange, recheckTrust, trustHint, type UntrustedChange } from ".
 import { trustedItems, type Workspace } from "./workspace.ts"
 
 /**
- * Returns a source of the user's custom tools and the project's trusted tools. All files inside the worktree belong to
+ * Returns a source for the user's custom tools and the project's trusted tools. All files inside the worktree belong to
  * the project. Only trusted content runs. After a change, the source checks files and trust again.
  */
 export function toolFilesOf(workspace: Workspace): ToolFileSource {

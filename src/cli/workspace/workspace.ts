@@ -16,14 +16,14 @@ import { warn } from "../process/notice.ts"
 import { reserveStdout } from "../process/stdout.ts"
 import { useTypedDirectory } from "../process/typed-command.ts"
 
-/** Flags of every command that works in a project. */
+/** Flags for every command that works in a project. */
 export interface WorkspaceFlags {
   dir?: string
   trust?: boolean
   verbose?: boolean
 }
 
-/** Flags of a command with an output format of text or JSON. */
+/** Flags for a command that prints text or JSON. */
 export interface FormatFlags extends WorkspaceFlags {
   format: "text" | "json"
 }
@@ -44,14 +44,14 @@ export interface Workspace extends Location {
   trusted: boolean
   /** Whether `--trust` is set. This flag applies only to items as they were found at startup. */
   trustedForRun: boolean
-  /** Items of the project that need trust. */
+  /** Items in the project that need trust. */
   items: readonly FoundItem[]
   /** Items that are not trusted in their current state. Empty with `--trust`. */
   untrusted: readonly TrustItem[]
   /** Time at which the workspace was read, in ms since the epoch. */
   readAt: number
   log: Log
-  /** Mask with the secrets of the workspace. The engine adds secrets that it learns later. */
+  /** Mask with the workspace's secrets. The engine adds secrets that it learns later. */
   mask: SecretMask
   /** Masks secrets in a value that is shown or logged. */
   hide: <T>(value: T) => T
@@ -121,11 +121,12 @@ export async function openWorkspaceWithProblems(
   }
 }
 
-/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if it is not an existing directory. */
+/** Returns the directory from `--dir`, with links resolved. Throws `UsageError` if it is not an existing directory. */
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
-  if (!existsSync(directory)) throw new UsageError(`The directory ${directory} does not exist (--dir).`)
-  if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is not a directory (--dir).`)
+  if (!existsSync(directory)) throw new UsageError(`The --dir directory ${directory} does not exist.`)
+  if (!statSync(directory).isDirectory())
+    throw new UsageError(`The --dir path ${directory} is not a directory.`)
   const real = realpathSync(directory)
   useTypedDirectory(given !== undefined && real !== realPathHere() ? given : undefined)
   return real
