@@ -44,11 +44,11 @@ export interface AppOptions {
   isRemote?: boolean
   /** Lines to show above an empty conversation. */
   welcome: readonly string[]
-  /** Settings of the status line. */
+  /** Settings for the status line. */
   status: StatusSource
-  /** Input that the editor contains at first. */
+  /** Initial input in the editor. */
   draft?: WrittenInput
-  /** Called when the user leaves, or switches between the scrollback and the alternate screen. */
+  /** Called when the user quits, or switches between the scrollback and the alternate screen. */
   onLeave(reason: LeaveReason): void
 }
 
@@ -73,11 +73,11 @@ export interface App {
   close(): void
 }
 
-/** Time in milliseconds within which the user must press the `clear` key again to leave. */
+/** Time in milliseconds within which the user must press the `clear` key again to quit. */
 const leaveMs = 1_500
 
 /**
- * Maximum time in milliseconds between a change of the session and the next frame. Changes cause at most about 30
+ * Maximum time in milliseconds between a change to the session and the next frame. Changes cause at most about 30
  * frames per second.
  */
 const frameMs = 33
@@ -111,7 +111,7 @@ export function createApp(options: AppOptions): App {
   })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
-  /** Number of calls of {@link open}. Only the last call shows its session. */
+  /** Number of calls to {@link open}. Only the latest call shows its session. */
   let openings = 0
   let state: SessionState | undefined
   let notice: string | undefined
@@ -288,7 +288,7 @@ export function createApp(options: AppOptions): App {
 
   /**
    * Called when the user presses the `clear` key (by default Ctrl+C). Stops the user's shell command if one is running.
-   * Otherwise, the first press clears the editor or interrupts the run, and a second press leaves the interface.
+   * Otherwise, the first press clears the editor or interrupts the run, and a second press quits.
    */
   function cancel(): void {
     if (input.stopShell()) return
@@ -304,7 +304,7 @@ export function createApp(options: AppOptions): App {
     // With pending inputs, this key moves the last of them into the editor.
     const hasPending = state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
     const restores = isCleared && !hasPending && restoreKey !== "" ? `${restoreKey} restores the text. ` : ""
-    notify(`${restores}Press ${keys.label("clear")} again to leave.`)
+    notify(`${restores}Press ${keys.label("clear")} again to quit.`)
   }
 
   function redraw(): void {
@@ -442,7 +442,7 @@ export function createApp(options: AppOptions): App {
     const ends = {
       failed: "The run failed.",
       limit: "The run stopped at a limit.",
-      interrupted: "Interrupted.",
+      interrupted: "The run was interrupted.",
     }
     return [clip(theme.warning(ends[lastRun.status]), width)]
   }

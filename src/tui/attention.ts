@@ -3,8 +3,8 @@ import type { SessionState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
 /**
- * Updates the terminal's title and progress. Notifies the user of requests, of questions and of the end of a run while
- * another window has the focus.
+ * Updates the terminal's title and progress. Notifies the user of requests, questions and finished runs while another
+ * window has the focus.
  */
 export interface Attention {
   /** Shows the title and the progress of a state, and notifies the user of the changes since the previous state. */

@@ -16,7 +16,7 @@ export const quietMs = 500
 
 /** Forwards keys that the user typed before noticing a card. */
 export interface EarlyKeys {
-  /** Returns true if the card may use the input. Otherwise, the input has been forwarded or dropped. */
+  /** Returns true if the card may use the input. Otherwise, forwards or drops the input and returns false. */
   accepts(data: string): boolean
   /** True once the card accepts keys. */
   readonly isOpen: boolean
@@ -25,7 +25,7 @@ export interface EarlyKeys {
 
 /**
  * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed
- * to `onEarlyKey`, because it must not answer a card. Reports of the terminal, such as focus changes, are dropped.
+ * to `onEarlyKey`, because it must not answer a card. Terminal reports, such as focus changes, are dropped.
  */
 export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpen(): void }): EarlyKeys {
   let isOpen = false
@@ -61,7 +61,7 @@ export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpe
   }
 }
 
-/** Returns true if the input is a report of the terminal: a focus change, a mouse event, or an answer to a query. */
+/** Returns true if the input is a terminal report: a focus change, a mouse event, or an answer to a query. */
 function isReport(data: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: reports begin with an escape character
   return /^\x1b(?:\[[IO]$|\[<[\d;]+[Mm]$|\[M|\]|P|\[\?)/.test(data)
@@ -71,7 +71,7 @@ function isReport(data: string): boolean {
 export interface ScrolledText {
   /** Returns the visible lines. If lines are hidden, the last line says how many. */
   render(lines: readonly string[], room: number, theme: Theme): string[]
-  /** Scrolls the text if the input is a scroll key. Returns true for such a key. */
+  /** Scrolls the text and returns true if the input is a scroll key. Otherwise returns false. */
   handleInput(data: string): boolean
   scrollBy(lines: number): void
 }
@@ -146,7 +146,9 @@ export function indented(text: string, width: number, by = 2): string[] {
   return wrap(text, width - by).map((line) => clip(" ".repeat(by) + line, width))
 }
 
-/** Returns the hint about the key that shows all lines. Empty if they are shown already, or if no key shows them. */
+/**
+ * Returns the hint about the key that shows all lines, or an empty string if they are shown or if no key shows them.
+ */
 export function expandHint({ expanded, expandKey }: { expanded?: boolean; expandKey?: string }): string {
   return expanded || !expandKey ? "" : ` (${expandKey} shows all)`
 }

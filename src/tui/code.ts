@@ -25,7 +25,7 @@ export function onHighlighter(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Maximum number of characters of a highlighted block. Longer blocks have no colors. */
+/** Maximum number of characters in a highlighted block. Longer blocks have no colors. */
 const maxCharacters = 50_000
 
 /**
@@ -53,7 +53,7 @@ export function renderCode(
 let open = { text: "", lines: [] as string[], themeName: "", nextAt: 0 }
 
 /**
- * Maximum number of new lines of an open block that stay plain temporarily. Lines must get their colors before they
+ * Maximum number of new lines in an open block that stay plain temporarily. Lines must get their colors before they
  * scroll off the screen, because a change above the screen redraws the whole conversation.
  */
 const maxPlainLines = 6

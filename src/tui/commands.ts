@@ -25,7 +25,7 @@ import {
 import { lastTurn, rewind, withAdvice } from "./rewind.ts"
 import type { Shell } from "./shell.ts"
 
-/** A command of the interface, which the user calls with `/name`. */
+/** A UI command that the user calls with `/name`. */
 export interface SlashCommand {
   name: string
   description: string
@@ -40,13 +40,13 @@ interface UndoneTurn {
   sessionID: string
   /** Id of the copy without the turn. */
   copyID: string
-  /** Id of the last message of the copy at the time of the undo. */
+  /** Id of the copy's last message at the time of the undo. */
   lastMessageID: string | undefined
   /** Whether files were restored. */
   hasFiles: boolean
 }
 
-/** Creates the commands of the interface. */
+/** Creates the UI commands. */
 export function createSlashCommands(shell: Shell): SlashCommand[] {
   const { api } = shell
 
@@ -101,7 +101,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
 
   /**
    * Undoes the last turn: restores the files that it changed, continues in a copy of the session without the turn, and
-   * returns the prompt of the turn to the editor.
+   * returns the turn's prompt to the editor.
    */
   async function undo(): Promise<void> {
     const session = opened()
@@ -116,9 +116,9 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   }
 
   /**
-   * Redoes the last undone turn: applies its file changes again, and opens the session that contains it. If the open
-   * session is not the copy that `/undo` created, only applies the file changes of the last undone turn of this session
-   * again.
+   * Redoes the most recently undone turn: applies its file changes again, and opens the session that contains it. If
+   * the open session is not the copy that `/undo` created, only applies the file changes again of the turn that was
+   * most recently undone in this session.
    */
   async function redo(): Promise<void> {
     const session = opened()
@@ -145,7 +145,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     const { worktree = "" } = shell.state?.session ?? {}
     const { files = [], unseen = [] } = result ?? {}
     const names = files.map(({ path, kind }) => `${kind} ${showInvisible(displayPath(path, worktree))}`)
-    shell.showPanel(title, [...names, ...unseen].join("\n") || "No file was changed.")
+    shell.showPanel(title, [...names, ...unseen].join("\n") || "No files were changed.")
   }
 
   async function exportSession(given: string): Promise<void> {
@@ -184,16 +184,16 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       return `${status === "connected" ? shell.theme.success("✓") : shell.theme.error("✗")} ${showInvisible(id)}  ${shell.theme.dim(text)}`
     })
     const advice = shell.isRemote
-      ? "Add one with tackle mcp add on the machine of the Tackle server."
+      ? "Add one with tackle mcp add on the Tackle server's machine."
       : "Add one with tackle mcp add."
-    shell.showPanel("MCP servers", lines.join("\n") || `No MCP server is configured. ${advice}`)
+    shell.showPanel("MCP servers", lines.join("\n") || `No MCP servers are configured. ${advice}`)
   }
 
   function showHelp(): void {
     const rows = commands.map(({ name, description }) => ({ name: `/${name}`, text: description }))
     const more = [
-      "Your own commands, your skills and the prompts of MCP servers also begin with /.",
-      "@ completes the path of a file. ! runs a shell command. ? shows the keys.",
+      "Your own commands, your skills and the prompts from MCP servers also begin with /.",
+      "@ completes a file path. ! runs a shell command. ? shows the keys.",
     ]
     shell.showPanel("Commands", (width) => [
       ...renderTable(rows, { nameWidth: 14, width, theme: shell.theme }),
@@ -232,10 +232,10 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     {
       name: "undo",
-      description: "Undo the last turn and its file changes; the prompt returns to the editor",
+      description: "Undo the last turn and its file changes, and return its prompt to the editor",
       run: undo,
     },
-    { name: "redo", description: "Restore the last undone turn", run: redo },
+    { name: "redo", description: "Redo the most recently undone turn", run: redo },
     {
       name: "fork",
       description: "Continue a copy of this session from any message",
@@ -269,7 +269,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       description: "Switch between the scrollback and the alternate screen",
       run: shell.toggleFullscreen,
     },
-    { name: "exit", description: "Leave; the session is stored", run: shell.leave },
+    { name: "exit", description: "Quit (the session is saved)", run: shell.leave },
   ]
   return commands
 }
@@ -292,7 +292,7 @@ export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme
       text: `${description} ${theme.dim(`(${name})`)}`,
     }))
   const submit = libraryKey("tui.input.submit")
-  const head = `${submit && `${submit} sends. `}/ commands, @ files, ! shell, ? this list.`
+  const head = `${submit && `${submit} sends. `}Type / for commands, @ for files, ! for shell, ? for this list.`
   showPanel("Keys", (width) => [
     ...wrap(head, width),
     "",

@@ -17,7 +17,7 @@ export interface CompletionSources {
 }
 
 /**
- * Creates a provider that completes `/command`, the argument of a command, and `@path`. If a source fails, the provider
+ * Creates a provider that completes `/command`, a command's argument, and `@path`. If a source fails, the provider
  * suggests nothing.
  */
 export function createCompletion({ commands, files }: CompletionSources): AutocompleteProvider {

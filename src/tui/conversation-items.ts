@@ -9,7 +9,7 @@ import { type Notes, renderNote } from "./notes.ts"
 import type { Theme } from "./theme.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/** Formatted lines of a part of the conversation. */
+/** Formatted lines for a part of the conversation. */
 export interface ConversationItem {
   /** Identifies the item within the session. */
   key: string
@@ -19,8 +19,8 @@ export interface ConversationItem {
 }
 
 /**
- * Lines of messages, parts and notes. A change needs no invalidation, because a changed message, part or note is a new
- * object.
+ * Cached lines, keyed by message, part or note. A change needs no invalidation, because a changed message, part or note
+ * is a new object.
  */
 export type LineCache = WeakMap<object, { width: number; lines: string[] }>
 
@@ -77,7 +77,7 @@ export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): Co
   return [...items, { key: `${messageID} error`, messageID, lines }]
 }
 
-/** Maximum number of lines of a prompt that is not expanded. Pasted text may be long. */
+/** Maximum number of lines shown of a prompt that is not expanded, because pasted text may be long. */
 const maxPromptLines = 20
 
 function renderUserMessage(

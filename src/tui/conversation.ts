@@ -15,14 +15,14 @@ export interface Conversation extends Component {
   /** Calls and texts between the messages. */
   readonly notes: Notes
   setTheme(theme: Theme): void
-  /** Number of lines of the last frame. */
+  /** Number of lines in the latest frame. */
   readonly lineCount: number
-  /** Number of messages of the state that are drawn. */
+  /** Number of the state's messages that are drawn. */
   readonly shownCount: number
   /** Draws more of the earlier messages. Returns false if all messages of the state are drawn. */
   showOlder(): boolean
   /**
-   * Returns the number of lines at the start of the last frame that need not be drawn again. Returns 0 if the
+   * Returns the number of lines at the start of the latest frame that need not be drawn again. Returns 0 if the
    * conversation is short.
    */
   spareLines(): number
@@ -40,9 +40,7 @@ export interface Conversation extends Component {
 export interface ConversationOptions {
   /** Returns the height of the screen. */
   rows(): number
-  /**
-   * Returns the number of lines of the last frame that are above the screen, where they can no longer be changed.
-   */
+  /** Returns the number of lines in the latest frame that are above the screen, where they can no longer be changed. */
   linesAbove(): number
   /** Name of the key that shows earlier messages. Empty if no key does. */
   olderKey: string
@@ -50,7 +48,10 @@ export interface ConversationOptions {
   expandKey: string
 }
 
-/** Number of screens that are drawn when a session opens. Drawing 100 messages would take longer than the startup. */
+/**
+ * Number of screens that are drawn when a session opens, because drawing 100 messages would take longer than the
+ * startup.
+ */
 const firstScreens = 10
 /**
  * Minimum number of lines that are drawn again after the terminal is resized, or added by {@link
@@ -86,7 +87,7 @@ export function createConversation(
   /** Minimum number of lines that the next frame draws if it chooses the first message. */
   let wantedLines = 0
   let drawn: ConversationItem[] = []
-  /** Number of lines in the terminal's scrollback that come before the lines of the last frame. */
+  /** Number of lines in the terminal's scrollback that come before the lines of the latest frame. */
   let forgotten = 0
   let size = ""
   let isStale = false
@@ -157,7 +158,7 @@ export function createConversation(
   }
 
   /**
-   * Replaces the lines above the screen with those of the last frame. Returns undefined if these lines now belong to
+   * Replaces the lines above the screen with those of the latest frame. Returns undefined if these lines now belong to
    * different items.
    */
   function keepLinesAbove(items: readonly ConversationItem[], above: number): ConversationItem[] | undefined {
@@ -262,7 +263,7 @@ export function createConversation(
     },
   }
 
-  /** Returns the first items of the last frame that need not be drawn again. */
+  /** Returns the first items of the latest frame that need not be drawn again. */
   function spareItems(): ConversationItem[] {
     let lines = countLines(drawn)
     // The next frame may draw more, for example because the user asked for earlier messages.

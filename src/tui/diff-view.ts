@@ -18,7 +18,7 @@ export interface DiffOptions {
   maxLines: number
   /** Whether the view is expanded already, so that the key does not show more. */
   expanded?: boolean
-  /** Name of the key that shows all lines, such as `Ctrl+O`. Default: no key is named. */
+  /** Name of the key that shows all lines, such as `Ctrl+O`. If it is not set, no key is shown. */
   expandKey?: string
   /** Whether lines that are wider than the width are wrapped instead of cut. */
   wraps?: boolean

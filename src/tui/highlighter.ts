@@ -29,8 +29,8 @@ const languages = {
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language)
 
 /**
- * Highlights code with the colors of the theme and returns its lines. Returns undefined if the language is unknown.
- * The language may be an alias, such as `ts`.
+ * Highlights code with the theme's colors and returns its lines. Returns undefined if the language is unknown. The
+ * language may be an alias, such as `ts`.
  */
 export function highlight(code: string, language: string, theme: Theme): string[] | undefined {
   if (!hljs.getLanguage(language)) return undefined
@@ -73,7 +73,7 @@ function paintOf(scopes: readonly string[], theme: Theme): Paint | undefined {
   return undefined
 }
 
-/** Colors of the library's scopes, by scope name. Other scopes have the color of normal text. */
+/** Colors for the library's scopes, keyed by scope name. Other scopes have the color of normal text. */
 const paints: Readonly<
   Record<string, "keyword" | "string" | "comment" | "code" | "heading" | "added" | "removed">
 > = {

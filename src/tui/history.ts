@@ -7,7 +7,9 @@ import { systemCode } from "../util/errors.ts"
 export interface InputHistory {
   /** Returns the texts, newest first, without repetitions. */
   list(): string[]
-  /** Adds a text, unless the text is empty or repeats the last one. Never fails: errors while storing are ignored. */
+  /**
+   * Adds a text, unless the text is empty or repeats the latest one. Never fails, because storage errors are ignored.
+   */
   add(text: string): void
 }
 

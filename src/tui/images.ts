@@ -61,8 +61,8 @@ function pathIn(text: string): string {
 
 /**
  * Reads the image in the clipboard with `wl-paste`, `xclip` or `pngpaste`. Throws `UsageError` if the clipboard
- * contains no image, if the image is larger than {@link maxBytes}, if none of these programs is installed, or if there
- * is no clipboard.
+ * contains no image, if the image is larger than {@link maxBytes}, if none of these programs is installed, or if no
+ * clipboard is available.
  */
 export async function clipboardImage(env: Readonly<Record<string, string | undefined>>): Promise<PromptFile> {
   const programs = clipboardPrograms(env)

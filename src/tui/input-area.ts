@@ -22,7 +22,7 @@ export interface InputAreaOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Returns the open session. Creates a session if none is open. */
   ensureSession(): Promise<SessionApi>
-  /** Shows a shell command of the user and its output. */
+  /** Shows one of the user's shell commands and its output. */
   showCall(call: ToolPart): void
   /** Called when the permission requests for the user's shell commands change. */
   onRequests(requests: readonly PermissionRequest[]): void
@@ -40,9 +40,9 @@ export interface InputArea {
    * the editor is empty. Never rejects.
    */
   submit(input: WrittenInput, delivery: Delivery): Promise<void>
-  /** True while a shell command of the user runs. */
+  /** True while one of the user's shell commands runs. */
   readonly isShellRunning: boolean
-  /** Stops the shell command of the user. Returns false if none is running. */
+  /** Stops the user's shell command. Returns false if none is running. */
   stopShell(): boolean
   /** Clears the editor and adds its text to the history. Returns false if the editor was empty. */
   clear(): boolean
@@ -89,17 +89,14 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     work?.catch((error: unknown) => notify(errorMessage(error)))
   }
 
-  /**
-   * Returns the commands for completion: the commands of the interface and of the project, and the prompts of MCP
-   * servers.
-   */
+  /** Returns the commands for completion: the UI commands, the project's commands, and the prompts from MCP servers. */
   async function allCommands() {
     const own = await api.commands()
     const names = new Set(commands.map(({ name }) => name))
     return [...commands, ...own.filter(({ name }) => !names.has(name)), ...(await prompts())]
   }
 
-  /** Prompts of MCP servers. Requested only once, because the request may start servers. */
+  /** Prompts from MCP servers. Requested only once, because the request may start servers. */
   let listed: Promise<{ name: string; description?: string }[]> | undefined
   function prompts(): Promise<{ name: string; description?: string }[]> {
     listed ??= api.mcpPrompts().then(
@@ -278,7 +275,7 @@ function isCursorUp(data: string): boolean {
   return getKeybindings().matches(data, "tui.editor.cursorUp")
 }
 
-/** Time in milliseconds to wait for the prompts of MCP servers. */
+/** Time in milliseconds to wait for the prompts from MCP servers. */
 const promptsMs = 200
 
 /** Matches a text that calls a command, but not a path such as `/etc/hosts`. */

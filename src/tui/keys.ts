@@ -30,7 +30,7 @@ const ownActions = {
   scrollDown: { defaultKeys: "pageDown", description: "Scroll down in full-screen mode" },
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   redraw: { defaultKeys: "ctrl+l", description: "Draw the screen again" },
-  suspend: { defaultKeys: "ctrl+z", description: "Return to the shell; fg continues" },
+  suspend: { defaultKeys: "ctrl+z", description: "Suspend Tackle (resume it with fg)" },
   exit: { defaultKeys: "ctrl+d", description: "Exit if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
 
@@ -57,19 +57,19 @@ const definitions: KeybindingDefinitions = {
   ...Object.fromEntries(Object.entries(ownActions).map(([name, action]) => [`app.${name}`, action])),
 }
 
-/** The keys of all actions. */
+/** The keys for all actions. */
 export interface Keys {
   /** Returns true if the input is a key of the action. */
   matches(data: string, action: Action): boolean
-  /** Returns the first key of an action, such as `Ctrl+R`. Empty if the action has no key. */
+  /** Returns the first key for an action, such as `Ctrl+R`, or an empty string if the action has none. */
   label(action: Action): string
   /** Returns all actions with their names in a keybindings file and their keys. */
   list(): { name: string; keys: string[]; description: string }[]
 }
 
 /**
- * Reads the keybindings file: a JSON object that maps actions to a key or a list of keys. An empty list removes the keys
- * of an action. The keys of the library's actions apply to all editors and text fields of this process. `problems`
+ * Reads the keybindings file: a JSON object that maps actions to a key or a list of keys. An empty list removes an
+ * action's keys. The keys for the library's actions apply to all editors and text fields of this process. `problems`
  * describes a file that cannot be used, ignored entries, and keys that are assigned to two actions.
  */
 export async function loadKeys(path: string): Promise<{ keys: Keys; problems: string[] }> {
@@ -178,10 +178,7 @@ function isInEditor(id: string): boolean {
   return /^(?:app|tui\.editor|tui\.input)\./.test(id)
 }
 
-/**
- * Returns a problem for each key that the file assigns to an action of the editor and that another action of the editor
- * also has.
- */
+/** Returns a problem for each key that the file assigns to an editor action and that another editor action also has. */
 function conflicts(
   names: readonly { id: keyof typeof TUI_KEYBINDINGS; name: string }[],
   bindings: KeybindingsConfig,
@@ -204,8 +201,8 @@ function hasDefault(id: string, key: KeyId): boolean {
 }
 
 /**
- * Returns the first key of an action of the library's editors and text fields, such as `Enter` for `tui.input.submit`.
- * Empty if the action has no key.
+ * Returns the first key for an action in the library's editors and text fields, such as `Enter` for `tui.input.submit`,
+ * or an empty string if the action has none.
  */
 export function libraryKey(action: keyof typeof TUI_KEYBINDINGS): string {
   return keyLabel(getKeybindings().getKeys(action)[0] ?? "")

@@ -4,7 +4,10 @@ import { visible } from "../view/visible.ts"
 import { renderCode } from "./code.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
-/** Lines of complete blocks, by theme, width and text. A streamed text changes only in its last block. */
+/**
+ * Lines of complete blocks, keyed by theme, width and text. Cached, because a streamed text changes only in its last
+ * block.
+ */
 const blockLines = new Map<string, string[]>()
 const maxBlocks = 500
 

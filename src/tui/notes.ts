@@ -4,7 +4,7 @@ import { visible } from "../view/visible.ts"
 import { clip, expandHint, wrap } from "./card-parts.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/** A shell command of the user, a text from a tool, or a warning. A changed note is a new object. */
+/** One of the user's shell commands, a text from a tool, or a warning. A changed note is a new object. */
 export type Note = { call: ToolPart } | { text: string }
 
 /**
@@ -24,7 +24,7 @@ export interface Notes {
 
 /** Maximum number of notes after one message. The oldest notes are dropped. */
 const maxNotes = 200
-/** Maximum number of characters of a text. The end of a longer text is kept. */
+/** Maximum number of characters in a text. The end of a longer text is kept. */
 const maxCharacters = 20_000
 /** Maximum number of lines of a text that is not expanded. */
 const maxLines = 10

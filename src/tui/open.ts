@@ -26,14 +26,14 @@ export interface TerminalOptions {
   /** Screen that is shown until the interface is ready. */
   start?: StartScreen
   /**
-   * Subscribes to text from tools and to warnings of the engine. The interface shows this text in the conversation.
+   * Subscribes to text from tools and to warnings from the engine. The interface shows this text in the conversation.
    */
   notices?(listener: (text: string) => void): void
   defaults?: SessionDefaults
   fullscreen?: boolean
   /** Lines above an empty conversation. */
   welcome?: readonly string[]
-  /** Settings of the status line. */
+  /** Settings for the status line. */
   status: StatusSource
   /** Signal that closes the interface, for example because of SIGTERM. */
   signal: AbortSignal
@@ -43,8 +43,8 @@ export interface TerminalOptions {
 }
 
 /**
- * Opens the interactive interface on the terminal. Resolves with the id of the last session, if any, when the user
- * leaves or the signal aborts. Always restores the terminal, even if the interface fails.
+ * Opens the interactive interface on the terminal. Resolves with the id of the open session, or undefined if none is
+ * open, when the user quits or the signal aborts. Always restores the terminal, even if the interface fails.
  */
 export async function openTerminal(options: TerminalOptions): Promise<string | undefined> {
   const { session, prompt, env, fullscreen = false } = options
@@ -90,7 +90,7 @@ interface Left {
   drawn: ReturnType<Screen["stop"]>
 }
 
-/** Shows the interface until the user leaves or changes the screen mode. */
+/** Shows the interface until the user quits or changes the screen mode. */
 async function showOnce(
   { api, isRemote, signal, env, terminal, notices, defaults = {}, welcome = [], status }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
@@ -131,7 +131,7 @@ async function showOnce(
   }
 }
 
-/** Time in milliseconds to wait for each answer of the terminal. */
+/** Time in milliseconds to wait for each answer from the terminal. */
 const queryMs = 1_000
 
 /** Switches to the built-in theme for the background that the terminal reports, unless the user has chosen a theme. */

@@ -18,7 +18,7 @@ export interface Panel extends Component {
 
 /**
  * Creates a closed panel. An open panel shows at most `rows()` lines of text. `closeKey` is the name of the key that
- * closes the panel. It is empty if no key does.
+ * closes the panel, or an empty string if no key does.
  */
 export function createPanel({
   theme,

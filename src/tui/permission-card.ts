@@ -33,7 +33,7 @@ export interface PermissionCardOptions {
    */
   onEarlyKey(data: string): void
   requestRender(): void
-  /** Formats a diff. Default: the lines of the diff, colored. */
+  /** Formats a diff. Default: the diff's lines, colored. */
   renderDiff?(diff: string, width: number): string[]
 }
 
@@ -44,7 +44,7 @@ export interface PermissionCard extends Component, Focusable {
   setWaiting(count: number): void
   /** Shows why the request no longer waits. After this, the card accepts no reply. */
   showEnd(text: string): void
-  /** Stops the timers of the card. */
+  /** Stops the card's timers. */
   close(): void
 }
 
@@ -95,7 +95,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
   }
 
   /**
-   * Asks for the rules of a project grant, one after another. The user can make a rule narrower, or clear it to skip
+   * Asks for the rules for a project grant, one after another. The user can make a rule narrower, or clear it to skip
    * it.
    */
   function editPattern(index: number, patterns: string[]): void {
@@ -135,7 +135,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     decision.type(text)
     const { named, typed } = decision
     if (named === undefined || typed.length !== 1) return
-    // This choice needs no delay: it cannot allow anything, and the user may type the reason at once.
+    // This choice needs no delay, because it cannot allow anything, and the user may type the reason at once.
     if (choices[named]?.value === "feedback") {
       askReason()
       return
@@ -222,7 +222,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     }
   }
 
-  /** Returns the line with the keys of a text field. */
+  /** Returns the line with the keys for a text field. */
   function fieldHint(effect: string, width: number): string {
     const hints = keyHints([
       [libraryKey("tui.input.submit"), effect],

@@ -80,7 +80,7 @@ export async function pickAgent({ tui, theme, api, state, defaults }: Shell): Pr
   return pick(tui, { title: "Agent", theme, items })
 }
 
-/** Name of the choice that follows the background of the terminal. */
+/** Name of the choice that follows the terminal's background. */
 export const automatic = "automatic"
 
 /** Lets the user choose a theme by its name, or {@link automatic}. Shows why a theme cannot be used. */
@@ -98,7 +98,7 @@ export function pickTheme(
   return pick(tui, { title: "Theme", theme, items: [...items, follow] })
 }
 
-/** Lets the user choose a message, and opens a copy of the session that ends with the turn of the message. */
+/** Lets the user choose a message, and opens a copy of the session that ends with the message's turn. */
 export async function pickFork({ tui, theme, api, open, notify }: Shell, session: SessionApi): Promise<void> {
   const messages = await session.messages()
   const items = messages.toReversed().flatMap(({ message, parts }) => {
@@ -114,7 +114,7 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
           },
         ]
   })
-  const at = await pick(tui, { title: "Fork after the turn of a message", theme, items, verb: "forks" })
+  const at = await pick(tui, { title: "Fork after a message's turn", theme, items, verb: "forks" })
   if (at === undefined) return
   const copy = await api.sessions.fork(session.id, { at })
   if (!copy) return
@@ -137,7 +137,7 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   const point = await pick(tui, { title: "Rewind to before a prompt", theme, items })
   if (!point) return
   const turns = point.changedTurns
-  const detail = `${fileCount(point)} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
+  const detail = `${fileCount(point)} from ${turns === 1 ? "1 turn" : `${turns} turns`}`
   const paths = point.files.map((path) => `  ${displayPath(path, state?.session.worktree ?? "")}`)
   const about = paths.length > 0 ? ["Files to restore:", ...paths] : []
   const targets: PickerItem<RewindTarget>[] = [
@@ -172,7 +172,7 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
   }
   const items = await list()
   if (items.length === 0) {
-    notify("No input is pending.")
+    notify("No inputs are pending.")
     return
   }
   const id = await pick(tui, {

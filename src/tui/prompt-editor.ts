@@ -25,7 +25,7 @@ export interface PromptEditorOptions {
   history: InputHistory
   completions: CompletionSources
   env: Readonly<Record<string, string | undefined>>
-  /** Called when the user presses a key of `input.submit` (delivery `steer`) or of `queue` (delivery `queue`). */
+  /** Called when the user presses a key for `input.submit` (delivery `steer`) or for `queue` (delivery `queue`). */
   onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
   /** Returns true if an input can be queued, for example because a run is active. */
   canQueue(): boolean
@@ -63,7 +63,7 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   let imageCount = 0
   /** Pasted text that is still arriving. */
   let paste: string | undefined
-  /** The last pasted text that the editor shows as a mark. */
+  /** The latest pasted text that the editor shows as a mark. */
   let marked: { paste: string; mark: string } | undefined
 
   editor.onSubmit = (text) => send(text, "steer")
@@ -201,15 +201,15 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   }
 }
 
-/** Matches the marks with which the library shows long pastes. */
+/** Matches the marks that the library shows in place of long pastes. */
 const pasteMark = /\[paste #\d+ [^\]]+\]/g
 const pasteStart = "\u001b[200~"
 const pasteEnd = "\u001b[201~"
 
 /**
- * Opens the text in the editor that `$VISUAL` or `$EDITOR` names. The editor uses the terminal until it exits. Returns
- * the changed text, or undefined if the editor exits with an error. Throws `UsageError` if no editor is set, or if the
- * editor cannot be started.
+ * Opens the text in the editor that `$VISUAL` or `$EDITOR` specifies. The editor uses the terminal until it exits.
+ * Returns the changed text, or undefined if the editor exits with an error. Throws `UsageError` if no editor is set, or
+ * if the editor cannot be started.
  */
 async function editExternally(
   text: string,

@@ -7,10 +7,10 @@ import type { Theme } from "./theme.ts"
 
 /** Lets the user edit inputs that have not been delivered. */
 export interface WaitingInputs {
-  /** Id of the input that the user is editing, if any. */
+  /** Id of the input that the user is editing, or undefined. */
   readonly editing: string | undefined
   /**
-   * Holds an input while the user edits it. Resolves with the content of the input, or with undefined if the input has
+   * Holds an input while the user edits it. Resolves with the input's content, or with undefined if the input has
    * already been delivered or withdrawn.
    */
   take(session: SessionApi, input: Input): Promise<{ text: string; files: PromptFile[] } | undefined>

@@ -5,7 +5,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { UndoResult } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** A prompt of the user to which the session can be rewound. */
+/** A user prompt to which the session can be rewound. */
 export interface RewindPoint {
   messageID: string
   text: string
@@ -20,7 +20,7 @@ export interface RewindPoint {
   time: number
 }
 
-/** Returns the prompts of a session, newest first. */
+/** Returns a session's prompts, newest first. */
 export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint[] {
   let changedTurns = 0
   const files = new Set<string>()
@@ -55,16 +55,13 @@ function imagesOf(text: string, parts: MessageWithParts["parts"]): PromptFile[] 
   })
 }
 
-/** Returns true for a step that ended with calls. The next prompt then belongs to the same turn. */
+/** Returns true for a step that ended with calls, because the next prompt then belongs to the same turn. */
 function continues(before: MessageWithParts | undefined): boolean {
   const { message } = before ?? {}
   return message?.role === "assistant" && message.finish === "tool-calls" && message.error === undefined
 }
 
-/**
- * Returns the last turn of a session, with the texts of all its prompts. Returns undefined if the session has no
- * prompt.
- */
+/** Returns a session's last turn with the texts of all its prompts, or undefined if the session has no prompt. */
 export function lastTurn(messages: readonly MessageWithParts[]): RewindPoint | undefined {
   const points = rewindPoints(messages)
   const start = points.findIndex(({ isSteer }) => !isSteer)
@@ -88,8 +85,8 @@ export interface RewindResult {
 
 /**
  * Rewinds a session to the time before a prompt. Interrupts an active run first. The conversation continues in a copy,
- * so the messages of the original session do not change. Restores all files or none: if a file cannot be restored,
- * throws the error of {@link withAdvice} and does not rewind the conversation.
+ * so the original session's messages do not change. Restores all files or none: if a file cannot be restored, throws
+ * the error from {@link withAdvice} and does not rewind the conversation.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },
@@ -106,9 +103,9 @@ export async function rewind(
 }
 
 /**
- * Runs an undo or redo of a session. If some files cannot be restored, rejects with a `UsageError` that names these
- * files and the next step, because the advice of the original error is for other interfaces. Names commands only for
- * one turn of a session of this process: they cannot reach the sessions of a server, and act only on one turn.
+ * Runs a session's undo or redo. If some files cannot be restored, rejects with a `UsageError` that names these files
+ * and the next step, because the original error's advice is for other interfaces. Suggests commands only for one turn
+ * in a session in this process, because they cannot reach a server's sessions and act only on one turn.
  */
 export async function withAdvice<T>(
   direction: "undo" | "redo",
@@ -126,14 +123,14 @@ export async function withAdvice<T>(
 }
 
 function adviceFor(error: Error, direction: "undo" | "redo", id: string): string {
-  // Errors of a server have another class.
+  // Errors from a server have another class.
   if (!(error instanceof UndoRefusedError)) return "Check these files first."
   if (error.turns > 1) return adviceForSeveral
   const command = `tackle session ${direction} ${id}`
-  return `Check these files first. In a shell, \`${command} --others\` restores only the other files, if any, and \`${command} --skip\` restores no file.`
+  return `Check these files first. In a shell, \`${command} --others\` restores only the other files, if any, and \`${command} --skip\` restores no files.`
 }
 
-/** Returns a copy of the session that ends before a message. Returns a new session if the message is the first. */
+/** Returns a copy of the session that ends before a message, or a new session if the message is the first. */
 async function copyBefore(
   { api, session }: { api: TackleApi; session: SessionApi },
   messageID: string,

@@ -16,8 +16,8 @@ export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
   /**
-   * Called when the user scrolls past the first line in full-screen mode. `lines` is the rest of the movement that was
-   * not possible, as a negative number of lines.
+   * Called when the user scrolls past the first line in full-screen mode. `lines` is the remaining distance, as a
+   * negative number of lines.
    */
   onTop(lines: number): void
 }
@@ -27,12 +27,12 @@ export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
   /**
-   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. The
-   * number is 0 in full-screen mode, and if the next frame clears everything anyway.
+   * Number of lines in the latest frame that are above the screen and cannot be changed without clearing everything.
+   * The number is 0 in full-screen mode, and if the next frame clears everything anyway.
    */
   readonly linesAbove: number
   /**
-   * Prepares the next frame, which omits the first `count` lines of the last frame. Returns `kept` if these lines
+   * Prepares the next frame, which omits the first `count` lines of the latest frame. Returns `kept` if these lines
    * remain in the terminal's scrollback, `gone` if they disappear above the visible part, and `needed` if the next
    * frame must contain them.
    */

@@ -4,7 +4,7 @@ import type { PermissionRequest } from "../schema/permission.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
 
-/** Runs shell commands of the user. The same permission rules apply as for the model. */
+/** Runs the user's shell commands. The same permission rules apply as for the model. */
 export interface ShellRunner {
   readonly isRunning: boolean
   /** Runs a command, and resolves when it ends. Rejects if another command is running or the request fails. */
@@ -15,7 +15,7 @@ export interface ShellRunner {
 
 /**
  * Creates a runner. `show` receives the call with its output so far, and finally with its result. `onRequests` receives
- * the permission requests of the command that wait for the user.
+ * the command's permission requests that wait for the user.
  */
 export function createShellRunner({
   api,
@@ -39,7 +39,7 @@ export function createShellRunner({
       active = abort
       count += 1
       const id = `shell_${count}`
-      const input = { command, description: "Command of the user" }
+      const input = { command, description: "Command from the user" }
       const time = { start: Date.now() }
       let metadata: ToolStateRunning["metadata"]
       const showState = (state: ToolState) =>

@@ -30,7 +30,7 @@ export interface Shell {
   takeBack(inputID: string): Promise<void>
   readonly themes: Themes
   setTheme(theme: Theme): void
-  /** Switches between the scrollback of the terminal and the alternate screen. */
+  /** Switches between the terminal's scrollback and the alternate screen. */
   toggleFullscreen(): void
   leave(): void
 }

@@ -17,7 +17,7 @@ export interface StatusInput {
   isRunning: boolean
   /** Cost of the session in US dollars. */
   cost: number
-  /** Tokens of the last request, and their share of the model's context from 0 to 1 if the context size is known. */
+  /** Tokens of the latest request, and their share of the model's context from 0 to 1 if the context size is known. */
   context: { tokens: number; share?: number }
   /** Width of the terminal. */
   columns: number
@@ -26,8 +26,8 @@ export interface StatusInput {
 /** Runs the user's own command for the status line. */
 export interface StatusCommand {
   /**
-   * The first non-empty line of the output, with its styles, from the last run that succeeded and printed such a line.
-   * Undefined until a run has done so.
+   * The first non-empty line of output, with its styles, from the latest run that succeeded and printed one. Undefined
+   * until a run prints a line.
    */
   readonly line: string | undefined
   /** Runs the command if the input has changed, but not before the previous run and the minimum interval have ended. */
@@ -45,7 +45,7 @@ export interface StatusCommandOptions {
   onProblem(message: string): void
 }
 
-/** Time limit of the command in milliseconds. */
+/** Time limit for the command in milliseconds. */
 const timeoutMs = 1_000
 /** Minimum time in milliseconds between two starts of the command. */
 const intervalMs = 300
@@ -85,7 +85,7 @@ export function createStatusCommand({ command, onLine, onProblem }: StatusComman
       isRunning = false
       if (closing.signal.aborted) return
       const shown = firstLine(stdout)
-      if (error) fail(error.killed ? `it did not end within ${timeoutMs} ms` : errorMessage(error))
+      if (error) fail(error.killed ? `it did not finish within ${timeoutMs} ms` : errorMessage(error))
       else if (shown !== undefined && shown !== line) {
         line = shown
         onLine()

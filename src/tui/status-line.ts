@@ -20,7 +20,7 @@ export interface StatusLineOptions {
   api: Pick<TackleApi, "models" | "project">
   theme: Theme
   source: StatusSource
-  /** Called when the line changes but the session does not, for example after a change of the branch. */
+  /** Called when the line changes but the session does not, for example after the branch changes. */
   onChange(): void
   /** Called the first time that the user's own command fails. */
   onProblem(message: string): void
@@ -48,7 +48,7 @@ export interface StatusLine {
 export function createStatusLine({ api, theme, source, onChange, onProblem }: StatusLineOptions): StatusLine {
   const own = source.command && createStatusCommand({ command: source.command, onLine: onChange, onProblem })
   let project: ProjectStatus | undefined
-  /** Context sizes of the models in tokens, by `provider/model`. Undefined until a size is needed. */
+  /** Context sizes of the models in tokens, keyed by `provider/model`. Undefined until a size is needed. */
   let sizes: Map<string, number | undefined> | undefined
 
   // The first frame does not wait for the test of the sandbox.
@@ -61,7 +61,7 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
         project = next
         if (hasChanged) onChange()
       },
-      // The line keeps its last values while the server is unreachable.
+      // The line keeps its latest values while the server is unreachable.
       () => {},
     )
   }
@@ -114,7 +114,7 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
 /** Time in milliseconds before the project's state is read for the first time. */
 const firstRefreshMs = 100
 
-/** Returns the state of the sandbox and the branch. Returns no facts if the state of the project is unknown. */
+/** Returns the state of the sandbox and the branch. Returns an empty list if the project's state is unknown. */
 function factsOf(project: ProjectStatus | undefined): string[] {
   if (!project) return []
   return [project.sandbox.works ? "sandbox" : "no sandbox", project.branch ?? ""]

@@ -12,7 +12,7 @@ import {
   themeOf,
 } from "./theme.ts"
 
-/** A color: `#rrggbb`, a number of the 256-color palette, or the name of one of the terminal's own colors. */
+/** A color: `#rrggbb`, a number in the 256-color palette, or the name of one of the terminal's own colors. */
 const Color = z.union([
   z.templateLiteral(["#", z.string().regex(/^[0-9a-fA-F]{6}$/)]),
   z.int().min(0).max(255),
@@ -38,8 +38,8 @@ const ThemeFile = z.strictObject({
 export type ThemeEntry = { name: string; theme: Theme } | { name: string; problem: string }
 
 /**
- * Returns the built-in themes and the themes in the directory. The name of a theme is the name of its file without
- * `.json`. A theme named `dark` or `light` replaces the built-in theme.
+ * Returns the built-in themes and the themes in the directory. A theme's name is the name of its file without `.json`.
+ * A theme named `dark` or `light` replaces the built-in theme.
  */
 export async function listThemes(directory: string, depth: ColorDepth): Promise<ThemeEntry[]> {
   const own = await Promise.all(
@@ -62,13 +62,11 @@ export interface Themes {
   list(): Promise<ThemeEntry[]>
   /** Returns the theme that was chosen earlier. Undefined means that the theme follows the terminal's background. */
   chosen(): Promise<ThemeEntry | undefined>
-  /**
-   * Stores the name of a theme for later starts. Undefined means that the theme follows the terminal's background.
-   */
+  /** Saves the name of a theme for later starts. Undefined means that the theme follows the terminal's background. */
   choose(name: string | undefined): Promise<void>
 }
 
-/** Opens the themes of a directory. `choice` is the path of the file that contains the name of the chosen theme. */
+/** Opens the themes in a directory. `choice` is the path of the file that contains the name of the chosen theme. */
 export function openThemes(paths: { directory: string; choice: string }, depth: ColorDepth): Themes {
   const list = () => listThemes(paths.directory, depth)
   return {

@@ -25,7 +25,7 @@ export const colorNames = [
 /** A kind of text that has its own color. */
 export type ColorName = (typeof colorNames)[number]
 
-/** Styles of the terminal interface. */
+/** Styles for the terminal interface. */
 export interface Theme extends Record<ColorName, Paint> {
   name: string
   /** Background for which the colors are designed. */
@@ -37,7 +37,7 @@ export interface Theme extends Record<ColorName, Paint> {
   underline: Paint
   strikethrough: Paint
   inverse: Paint
-  /** Marks the selected line of a list. */
+  /** Marks the selected line in a list. */
   selected: Paint
 }
 
@@ -49,7 +49,7 @@ export const terminalColors = [
 ] as const
 type TerminalColor = (typeof terminalColors)[number]
 
-/** A color: `#rrggbb`, a number of the 256-color palette, or the name of one of the terminal's own colors. */
+/** A color: `#rrggbb`, a number in the 256-color palette, or the name of one of the terminal's own colors. */
 export type Color = TerminalColor | number | `#${string}`
 
 const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
@@ -165,7 +165,7 @@ export function changeTheme(theme: Theme, next: Theme): void {
   Object.assign(theme, next)
 }
 
-/** Returns the styles of a list. The styles change with the theme. */
+/** Returns the styles for a list. The styles change with the theme. */
 function selectListTheme(theme: Theme): SelectListTheme {
   return {
     selectedPrefix: (text) => theme.accent(text),
@@ -176,12 +176,12 @@ function selectListTheme(theme: Theme): SelectListTheme {
   }
 }
 
-/** Returns the styles of the editor. The styles change with the theme. */
+/** Returns the styles for the editor. The styles change with the theme. */
 export function editorTheme(theme: Theme): EditorTheme {
   return { borderColor: (text) => theme.border(text), selectList: selectListTheme(theme) }
 }
 
-/** Returns the styles of Markdown. The styles change with the theme. */
+/** Returns the styles for Markdown. The styles change with the theme. */
 export function markdownTheme(theme: Theme): Omit<MarkdownTheme, "highlightCode"> {
   const dim = (text: string) => theme.dim(text)
   return {

@@ -8,7 +8,7 @@ import type { Theme } from "./theme.ts"
 const maxEntries = 6
 
 /**
- * Formats the to-do list of a session. Returns no lines if no entry is open. With `isShort`, shows only the current
+ * Formats a session's to-do list. Returns an empty list if no entry is open. With `isShort`, shows only the current
  * entry and the number of entries that are not open. Otherwise, shows at most {@link maxEntries} entries, starting just
  * before the first open entry, or earlier near the end of the list.
  */

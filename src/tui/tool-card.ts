@@ -16,15 +16,15 @@ export interface CallOptions {
   /** Name of the key that shows all output, such as `Ctrl+O`. Empty if no key does. */
   expandKey: string
   worktree: string
-  /** The sessions of subagents, by id. */
+  /** Subagent sessions, keyed by id. */
   subagents: ReadonlyMap<string, SubagentState>
-  /** True to omit images, because the lines are indented. */
+  /** Whether to omit images, because the lines are indented. */
   hidesImages?: boolean
   /** Maximum number of lines of output that is not expanded. Default: depends on the outcome. */
   maxOutputLines?: number
 }
 
-/** Maximum number of lines of a call's output, by its outcome. */
+/** Maximum number of lines of a call's output, keyed by outcome. */
 const outputLines: Readonly<Record<CallSummary["outcome"], number>> = {
   ...{ pending: 0, running: 5, completed: 5, warning: 20, refused: 0, error: 20 },
 }
@@ -32,7 +32,7 @@ const maxDiffLines = 40
 const maxErrorLines = 3
 /** Maximum number of lines of an expanded output or diff. */
 const maxExpandedLines = 2_000
-/** Maximum number of calls that the card of a subagent shows. */
+/** Maximum number of calls that a subagent's card shows. */
 const maxSubagentCalls = 4
 
 /**
@@ -123,7 +123,7 @@ function lastLines(
   return (hidden > 0 ? [note, ...shown] : shown).map((line) => clip(line, width))
 }
 
-/** Shows the last calls of a subagent. If the view is expanded, shows all of them. */
+/** Returns the lines for a subagent's latest calls, or for all of its calls if the view is expanded. */
 function subagentLines(sessionID: string, options: CallOptions & { width: number }): string[] {
   const { theme, subagents, expanded, width } = options
   const subagent = subagents.get(sessionID)

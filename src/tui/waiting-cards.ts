@@ -11,7 +11,7 @@ import type { Theme } from "./theme.ts"
 /** Shows the requests that wait for the user, one after another. */
 export interface Cards {
   readonly component: Container
-  /** The card that receives keyboard input, if any. */
+  /** The card that receives keyboard input, or undefined. */
   readonly active: (Component & Focusable) | undefined
   update(requests: WaitingRequests): void
   close(): void
@@ -84,7 +84,7 @@ export function createCards(options: CardsOptions): Cards {
   function endShown(): void {
     if (!shown) return
     shown.isEnded = true
-    shown.component.showEnd("Answered in another window, or the run has ended.")
+    shown.component.showEnd("This request was answered in another window, or its run has ended.")
     removal = setTimeout(() => {
       remove()
       update(state)

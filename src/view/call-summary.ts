@@ -3,7 +3,7 @@ import type { ToolStateCompleted } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 import { displayPath } from "./display-path.ts"
 
-/** A one-line summary of a call. Its texts come from models and tools. Escape these texts before you display them. */
+/** A one-line summary of a call. Its texts come from models and tools, so escape them before you display them. */
 export interface CallSummary {
   tool: string
   /** Text that identifies the call, such as the command or the path. May be empty. */
@@ -53,7 +53,7 @@ function subjectOf({ tool, state }: ToolPart, worktree: string): string {
   return state.status === "completed" && state.title !== tool ? state.title : ""
 }
 
-/** Returns the title that the tool gave its result, if the title says more than the input. */
+/** Returns the title that the tool gave its result, or an empty list if the title repeats the input. */
 function titleOf(
   title: string,
   { tool, subject, input }: { tool: string; subject: string; input: Record<string, unknown> },
@@ -90,7 +90,10 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
   return details
 }
 
-/** Returns the duration if it is long enough to be noticeable. Time spent waiting for the user does not count. */
+/**
+ * Returns the duration, or an empty list if it is too short to be noticeable. Time spent waiting for the user does not
+ * count.
+ */
 function durationOf({ start, end, waited = 0 }: ToolStateCompleted["time"]): string[] {
   const ms = end - start - waited
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
@@ -113,14 +116,14 @@ const todoMarks: Readonly<Record<string, string>> = {
   cancelled: "☒",
 }
 
-/** Formats an entry of a to-do list, such as `☑ write the test`. */
+/** Formats a to-do list entry, such as `☑ write the test`. */
 export function todoLine({ status, content }: { status?: unknown; content?: unknown }): string {
   return `${todoMarks[String(status)] ?? "☐"} ${String(content)}`
 }
 
 /**
- * Describes the results of formatters, one per line: `formatted by biome · +2 −1` or `not formatted: biome: …`. Names
- * the file if the call changed several files. `problem` is true for a file that was not formatted.
+ * Describes the results of formatters, one per line: `formatted by biome · +2 −1` or `not formatted: biome: …`.
+ * Includes the file name if the call changed several files. `problem` is true for a file that was not formatted.
  */
 export function formatterResults(
   { metadata }: Pick<ToolStateCompleted, "metadata">,
@@ -141,7 +144,7 @@ export function formatterResults(
   return [...done, ...failed]
 }
 
-/** Returns the numbers of added and removed lines of a unified diff, such as `+3 −1`. */
+/** Returns the numbers of added and removed lines in a unified diff, such as `+3 −1`. */
 export function diffCount(diff: string): string {
   const lines = diff.split("\n")
   const count = (sign: string) =>

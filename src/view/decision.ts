@@ -25,16 +25,19 @@ export interface Decision<T> {
   readonly choices: readonly Choice<T>[]
   /** Index of the choice that Enter selects. */
   readonly focus: number
-  /** Text that was typed so far. */
+  /** Text typed so far. */
   readonly typed: string
-  /** Index of the choice that the typed text names. Undefined if no text was typed, or if the text names no choice. */
+  /**
+   * Index of the choice that the typed text selects. Undefined if no text was typed, or if the text selects no choice.
+   */
   readonly named: number | undefined
-  /** Replaces the typed text, and moves the focus to the choice that the new text names, or to the safe choice. */
+  /** Replaces the typed text, and moves the focus to the choice that the new text selects, or to the safe choice. */
   type(text: string): void
   /** Moves the focus by a number of choices, and discards the typed text. */
   move(by: number): void
   /**
-   * Returns the choice that Enter selects. If the typed text names no choice, discards the text and returns undefined.
+   * Returns the choice that Enter selects. If the typed text selects no choice, discards the text and returns
+   * undefined.
    */
   confirm(): Choice<T> | undefined
 }

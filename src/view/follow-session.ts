@@ -20,9 +20,9 @@ export interface FollowedSession {
   dropOld(kept: number): void
   /** Loads older messages. Resolves with true if even older messages may exist. */
   loadOlder(): Promise<boolean>
-  /** Loads the messages of a subagent. Events contain only new messages. */
+  /** Loads a subagent's messages. Events contain only new messages. */
   loadSubagent(id: string): Promise<void>
-  /** Ends the event stream. The state does not receive changes of the session until {@link reopen} is called. */
+  /** Ends the event stream. The state does not receive changes to the session until {@link reopen} is called. */
   pause(): void
   /**
    * Opens the event stream after the last received event, and reads the data that events do not repeat: requests and
@@ -37,9 +37,9 @@ export interface FollowedSession {
 export interface FollowOptions {
   api: TackleApi
   session: SessionApi
-  /** Called after each change of the state. Several events that arrive together cause one call. */
+  /** Called after each change to the state. Several events that arrive together cause one call. */
   onChange(state: SessionState): void
-  /** Called for each event of the session and its subagents, after the state includes the event. */
+  /** Called for each event from the session and its subagents, after the state includes the event. */
   onEvent?(event: TackleEvent): void
   /**
    * Called once if the session can no longer be followed. `error` is the reason, or undefined if the session was
@@ -59,7 +59,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   let isClosed = false
   /** Ends the current event stream. */
   let stream = new AbortController()
-  /** Number of the last event of the session. */
+  /** Number of the session's most recent event. */
   let last = 0
   let state: SessionState | undefined
   /** Events that arrived since the state was last shown. */
@@ -68,7 +68,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   let isScheduled = false
   let statusTimer: ReturnType<typeof setInterval> | undefined
   let hasOlder = false
-  // The stream of a session does not contain the events of its subagents.
+  // A session's stream does not contain its subagents' events.
   const unsubscribe = api.subscribe(
     (event) => {
       if (event.sessionID !== session.id) take(event)

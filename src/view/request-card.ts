@@ -23,7 +23,7 @@ export interface RequestCard {
   onlyOnce: string[]
 }
 
-/** Describes a request. Names config files in the worktree by their relative paths. */
+/** Describes a request. Shows config files in the worktree with relative paths. */
 export function createRequestCard(request: PermissionRequest, worktree: string): RequestCard {
   const { permission, patterns, metadata, tool } = request
   // The full command is clearer than the parts that need permission.
@@ -59,7 +59,7 @@ const meanings: Readonly<Record<string, string>> = {
   private_network: "connect to this machine or its private network",
   sandbox_escape: "run without the sandbox",
 }
-/** Explains why a call counts as a loop. Returns an empty string for other requests. */
+/** Explains why the requested call counts as a loop, or returns an empty string if the request is not about a loop. */
 function repetition({ permission, metadata: { count, period } }: PermissionRequest): string {
   if (permission !== "doom_loop" || typeof count !== "number") return ""
   return typeof period === "number" && period > 1
@@ -67,7 +67,7 @@ function repetition({ permission, metadata: { count, period } }: PermissionReque
     : `the model has requested this call ${count} times in a row`
 }
 
-/** Names the rules that caused the request, or the default. */
+/** Describes the rules, or the default, that caused the request. */
 function decision({ metadata }: PermissionRequest, worktree: string): string {
   const rules = Array.isArray(metadata.decidedBy) ? metadata.decidedBy.filter(isRecord) : []
   const sentences = rules.map(({ permission, pattern, action, source, line }) => {
@@ -82,8 +82,8 @@ function decision({ metadata }: PermissionRequest, worktree: string): string {
 }
 
 /**
- * Returns named details that help the user decide. Omits details that are empty, that repeat the subject of the
- * request, or that are the worktree.
+ * Returns named details that help the user decide. Omits details that are empty, that repeat the request's subject, or
+ * that are the worktree.
  */
 function detailsOf(
   request: PermissionRequest,

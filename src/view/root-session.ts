@@ -1,6 +1,6 @@
 import type { TackleApi } from "../client/api.ts"
 
-/** Returns the id of the root session of a session. Returns undefined if `id` is undefined. */
+/** Returns the id of a session's root session, or undefined if `id` is undefined. */
 export async function rootOf(
   api: Pick<TackleApi, "sessions">,
   { id, parentID }: { id?: string; parentID?: string },

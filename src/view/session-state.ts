@@ -25,14 +25,15 @@ export interface SessionState {
   /** Pending inputs in the order of their delivery. */
   readonly inputs: readonly Input[]
   readonly todos: readonly Todo[]
-  /** The sessions of subagents that `task` calls started in this session or in another subagent, by session id. */
+  /** Subagent sessions that `task` calls started in this session or in another subagent, keyed by session id. */
   readonly subagents: ReadonlyMap<string, SubagentState>
   /** True from the first message of a run to its end. */
   readonly isRunning: boolean
-  /** Event that ended the last run, if the client received it. Undefined while a run is active. */
+  /** Event that ended the latest run, if the client received it. Undefined while a run is active. */
   readonly lastRun?: EventOf<"run.completed">
   /**
-   * Last error that the session reported. The last message may contain the error too. The next run clears the error.
+   * Most recent error that the session reported. The last message may contain the error too. The next run clears the
+   * error.
    */
   readonly error?: EventOf<"session.error">["error"]
   /** Messages that are no longer loaded. See {@link dropOldMessages}. */
@@ -53,7 +54,7 @@ export interface SubagentState {
   readonly early?: readonly Part[]
 }
 
-/** Creates the state of a session from stored data. Data that is not given is empty. */
+/** Creates a session's state from stored data. Data that is not given is empty. */
 export function createSessionState(
   stored: Pick<SessionState, "session"> & Partial<Omit<SessionState, "subagents">>,
 ): SessionState {
@@ -71,8 +72,8 @@ export function createSessionState(
 }
 
 /**
- * Returns the state after an event. Returns the same object for events of other sessions, except those of subagents. An
- * event may be applied more than once.
+ * Returns the state after an event. Returns the same object for events from other sessions, except subagents. An event
+ * may be applied more than once.
  */
 export function applyEvent(state: SessionState, event: TackleEvent): SessionState {
   if (event.sessionID !== state.session.id) return applySubagentEvent(state, event)
@@ -120,7 +121,7 @@ function begin(state: SessionState): SessionState {
   return { ...state, isRunning: true, lastRun: undefined, error: undefined }
 }
 
-/** Adds the subagent of a `task` call. */
+/** Adds the subagent that a `task` call started. */
 function withTask(state: SessionState, part: Part): SessionState {
   const sessionID = subagentOf(part)
   if (sessionID === undefined || part.type !== "tool" || part.state.status === "pending") return state
@@ -129,7 +130,7 @@ function withTask(state: SessionState, part: Part): SessionState {
   return withSubagent(state, sessionID, { agent, parentID: part.sessionID, messages: [] })
 }
 
-/** Returns the id of the session that a `task` call started, if any. */
+/** Returns the id of the session that a `task` call started, or undefined for other parts. */
 function subagentOf(part: Part): string | undefined {
   if (part.type !== "tool" || part.state.status === "pending") return undefined
   const { sessionID } = part.state.metadata ?? {}
@@ -152,7 +153,7 @@ export function prependMessages(state: SessionState, older: readonly MessageWith
 
 /**
  * Returns the state with only the newest `kept` messages and the subagents that these messages started. This limits the
- * memory of a long session. The cost of dropped messages remains part of the usage.
+ * memory that a long session uses. The cost of dropped messages remains part of the usage.
  */
 export function dropOldMessages(state: SessionState, kept: number): SessionState {
   const messages = state.messages.slice(-kept)
@@ -253,7 +254,7 @@ function applySubagentEvent(state: SessionState, event: TackleEvent): SessionSta
   }
 }
 
-/** Returns the parent and the agent of an unknown session, if the event names them. */
+/** Returns the parent and the agent of an unknown session, if the event contains them. */
 function parentOf(event: TackleEvent): { parentID?: string; agent: string } {
   if (event.type === "session.created" || event.type === "session.updated")
     return { parentID: event.session.parentID, agent: event.session.agent }
@@ -273,10 +274,10 @@ type MessageEvent = EventOf<
   "message.created" | "message.updated" | "part.updated" | "part.removed" | "part.delta"
 >
 
-/** The messages of a session or of a subagent. */
+/** The messages of a session or subagent. */
 type WithMessages = Pick<SessionState, "messages" | "early">
 
-/** Applies an event to the messages of a session or of a subagent. */
+/** Applies an event to the messages of a session or subagent. */
 function withMessages<T extends WithMessages>(state: T, event: MessageEvent): T {
   const { messages, early = [] } = state
   switch (event.type) {
@@ -357,15 +358,15 @@ function replaced<T>(items: readonly T[], index: number, item: T): T[] {
   return index < 0 ? [...items, item] : items.with(index, item)
 }
 
-/** Tokens of the last request, and the cost of all messages that are or were loaded. */
+/** Tokens of the latest request, and the cost of all messages that are or were loaded. */
 export interface SessionUsage {
-  /** Tokens that the last request to the model used: its whole input and output. */
+  /** Tokens that the latest request to the model used: its whole input and output. */
   contextTokens: number
   /** Cost in US dollars. */
   cost: number
 }
 
-/** Returns the usage of a session. */
+/** Returns a session's usage. */
 export function usageOf({ messages, dropped }: Pick<SessionState, "messages" | "dropped">): SessionUsage {
   const answers = messages.map(({ message }) => message).filter(isAnswer)
   const last = answers.findLast(({ tokens }) => tokens.input + tokens.output > 0)?.tokens

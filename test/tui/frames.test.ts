@@ -137,11 +137,11 @@ test("the hints name the keys of the keybindings file", async () => {
   const written = terminal.writes.join("")
   expect(written).toContain("Ctrl+X interrupts")
   expect(written).toContain("Ctrl+S steers")
-  expect(written).toContain("Ctrl+P restores the text. Press Ctrl+Q again to leave.")
+  expect(written).toContain("Ctrl+P restores the text. Press Ctrl+Q again to quit.")
   expect(written).not.toContain("queues")
   await shown.app.send("/keys")
   await vi.advanceTimersByTimeAsync(100)
-  expect(terminal.writes.join("")).toContain("Ctrl+S sends. / commands")
+  expect(terminal.writes.join("")).toContain("Ctrl+S sends. Type / for commands")
   shown.app.close()
 })
 
