@@ -2,7 +2,9 @@ import type { PromptFile } from "../src/schema/input.ts"
 import { Icon } from "./icons.tsx"
 import { notify } from "./notices.tsx"
 
-/** Maximum size of all files of a message in bytes. By default, the server accepts 20 MB, and base64 adds a third. */
+/**
+ * Maximum total size in bytes of the files in a message. By default, the server accepts 20 MB, and base64 adds a third.
+ */
 const maxBytes = 14_000_000
 
 /** Size in bytes above which an image is scaled down. Models scale down large images anyway. */
@@ -11,7 +13,9 @@ const maxImageBytes = 3_000_000
 /** Maximum width and height in pixels of a scaled image. */
 const smallerPixels = 2_000
 
-/** Returns the present files of a message and the added files. Omits files that cannot be sent, with a notice for each. */
+/**
+ * Returns a message's present files and the added files. Omits files that cannot be sent, and shows a notice for each.
+ */
 export async function readFiles(
   added: Iterable<File>,
   present: readonly PromptFile[],
@@ -24,7 +28,7 @@ export async function readFiles(
       if (read && used + read.url.length * 0.75 <= maxBytes) files = [...files, read]
       else notify(`“${file.name}” was not added. A message can contain up to 14 MB of files.`, "error")
     } catch {
-      notify(`“${file.name}” cannot be read. Directories cannot be attached: mention them as @path.`, "error")
+      notify(`“${file.name}” cannot be read. To attach a directory, mention it as @path.`, "error")
     }
   }
   return files
@@ -77,7 +81,7 @@ export function isImage({ mime, url }: PromptFile): boolean {
   return mime.startsWith("image/") && url.startsWith("data:")
 }
 
-/** The files of a message that is being written. */
+/** The files in a message that is being written. */
 export function AttachmentList({
   files,
   onChange,

@@ -138,7 +138,7 @@ export function useCompletion({
     onKey,
     suggest,
     close,
-    /** Attributes of the text field. */
+    /** Attributes for the text field. */
     attributes: {
       "aria-autocomplete": "list" as const,
       "aria-haspopup": "listbox" as const,
@@ -163,10 +163,10 @@ async function filesFor(typed: string, directory: string, signal: AbortSignal): 
   })
 }
 
-/** The commands of projects, by directory. */
+/** Project commands, keyed by directory. */
 const commands = new Map<string, Promise<Item[]>>()
 
-/** The prompts of MCP servers, by directory. Empty until the servers have started. */
+/** Prompts from MCP servers, keyed by directory. Empty until the servers have started. */
 const prompts = new Map<string, Item[]>()
 
 async function commandsFor(typed: string, directory: string): Promise<Item[]> {

@@ -21,7 +21,7 @@ export interface Draft {
 /** A draft without content. */
 export const emptyDraft: Draft = { text: "", files: [] }
 
-/** Drafts by session id. */
+/** Drafts, keyed by session id. */
 const drafts = signal<ReadonlyMap<string, Draft>>(new Map())
 
 const deliveries: readonly [Delivery, string][] = [
@@ -30,7 +30,7 @@ const deliveries: readonly [Delivery, string][] = [
   ["now", "Interrupt now"],
 ]
 
-/** The message box of a session, with the choice of agent, model and time of delivery. */
+/** The message box of a session, with the choice of agent, model and delivery time. */
 export function Composer({ state: { session, isRunning } }: { state: SessionState }) {
   const [delivery, setDelivery] = useState<Delivery>("steer")
   const [isBusy, setBusy] = useState(false)

@@ -8,7 +8,7 @@ import type { SessionEvent } from "../src/session/session-events.ts"
 /** False while the server does not respond. */
 export const isOnline = signal(true)
 
-/** True while the server accepts the cookie of this browser. Undefined until the first check. */
+/** True while the server accepts this browser's cookie. Undefined until the first check. */
 export const isLoggedIn = signal<boolean | undefined>(undefined)
 
 /** Calls `fetch`, and records whether the server responds and accepts the login. */
@@ -24,9 +24,7 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
   }
 }
 
-/**
- * Returns a client for the project in the directory. Without a directory, returns a client for all projects.
- */
+/** Returns a client for the project in the directory, or for all projects without a directory. */
 export function clientOf(directory?: string): TackleClient {
   return createClient({ url: location.origin, directory, fetch: watchedFetch, onProblem: () => {} })
 }
@@ -39,9 +37,9 @@ function publish(event: TackleEvent): void {
 }
 
 /**
- * The client of this page for all projects. `subscribe` opens no stream: the listener receives the events of the only
- * open stream (see {@link oneStream} and {@link followAll}). A browser allows at most six connections to a server
- * across all windows.
+ * This page's client for all projects. `subscribe` does not open a stream. The listener receives events from the only
+ * open stream (see {@link oneStream} and {@link followAll}), because a browser allows at most six connections to a
+ * server across all windows.
  */
 export const api: TackleClient = Object.assign(Object.create(client) as TackleClient, {
   subscribe(listener: (event: TackleEvent) => void) {
@@ -50,7 +48,9 @@ export const api: TackleClient = Object.assign(Object.create(client) as TackleCl
   },
 })
 
-/** Returns the session with a stream that also passes its events, and those of all other sessions, to the listeners. */
+/**
+ * Returns the session with a stream that also passes its events, and those from all other sessions, to the listeners.
+ */
 export function oneStream(session: SessionClient): SessionApi {
   async function* relay(events: AsyncIterable<SessionEvent>) {
     for await (const event of events) {
@@ -62,7 +62,7 @@ export function oneStream(session: SessionClient): SessionApi {
   return { ...session, events: (options) => relay(session.events({ ...options, others: true })) }
 }
 
-/** Opens a stream with the events of all sessions. Returns a function that ends the stream. */
+/** Opens a stream with events from all sessions. Returns a function that ends the stream. */
 export function followAll(): () => void {
   return client.subscribe(publish)
 }

@@ -9,8 +9,8 @@ import { RequestCards } from "./requests.tsx"
 const near = 120
 
 /**
- * The messages of the session. Stays scrolled to the end while the reader is at the end, and loads older messages when
- * the reader nears the beginning. The style sheet makes the browser skip messages that are not visible.
+ * The session's messages. Stays scrolled to the end while the reader is at the end, and loads older messages when the
+ * reader nears the beginning. The style sheet makes the browser skip messages that are not visible.
  */
 export function Conversation({ state }: { state: SessionState }) {
   const scroller = useRef<HTMLDivElement>(null)
@@ -179,7 +179,7 @@ async function goTo(scroller: HTMLElement, { id, offset }: Place): Promise<void>
 const ends = {
   failed: "The run failed. Send a message to try again.",
   limit: "The run reached a limit. Send a message to continue.",
-  interrupted: "Stopped. Send a message to continue.",
+  interrupted: "The run was stopped. Send a message to continue.",
 } as const
 
 function RunEnd({ state: { lastRun, error, isRunning } }: { state: SessionState }) {

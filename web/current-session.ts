@@ -14,7 +14,7 @@ export const sessionID = signal(idInAddress())
 /** State of the open session. Undefined while the session loads, and on the start page. */
 export const state = signal<SessionState | undefined>(undefined)
 
-/** Reason why the session in the page's address is not shown, if any. */
+/** Reason why the session in the page's address is not shown, or undefined. */
 export const loadError = signal<string | undefined>(undefined)
 
 /** True if older messages may exist on the server. */
@@ -44,7 +44,7 @@ export function openSession(id: string | undefined, { isNew = false } = {}): voi
   sessionID.value = id
 }
 
-/** True while a request of the open session waits for the user. */
+/** True while a request from the open session waits for the user. */
 export const isWaiting = computed(
   () => (state.value?.requests.length ?? 0) + (state.value?.questions.length ?? 0) > 0,
 )
@@ -174,7 +174,7 @@ function pause(): void {
   }, hiddenCheckMs)
 }
 
-/** Loads the messages of a subagent. */
+/** Loads a subagent's messages. */
 export async function loadSubagent(id: string): Promise<void> {
   await attempt(async () => followed?.loadSubagent(id))
 }
@@ -238,6 +238,6 @@ function report(event: TackleEvent): void {
   else if (event.type === "permission.replied" && !answeredHere.has(event.requestID)) {
     const answers = { once: "allowed once", always: "always allowed", reject: "rejected" }
     const isByUser = event.source === "client" || event.source === "user"
-    if (isByUser) notify(`Answered in another window: ${answers[event.reply]}.`)
+    if (isByUser) notify(`The request was ${answers[event.reply]} in another window.`)
   }
 }

@@ -139,7 +139,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
   )
 }
 
-/** Returns the file changes that the next undo or redo affects, if their message is loaded. */
+/** Returns the file changes that the next undo or redo affects, or undefined if their message is not loaded. */
 function nextPatch(direction: "undo" | "redo"): PatchPart | undefined {
   const patches = (state.value?.messages ?? []).flatMap(({ parts }) => parts.filter(isPatch))
   if (direction === "undo") return patches.findLast(({ undone }) => !undone)
@@ -159,8 +159,10 @@ function changeOf(direction: "undo" | "redo", existed: boolean, exists: boolean)
 
 function report({ files, refused, unseen }: UndoResult, direction: "undo" | "redo"): void {
   const count = counted(files.length, "file")
-  const left = refused.length > 0 ? ` Not changed: ${counted(refused.length, "file")}.` : ""
-  notify(`${direction === "undo" ? "Undone" : "Redone"}: ${count}.${left} ${unseen.join(" ")}`.trim())
+  const left = refused.length > 0 ? ` Left ${counted(refused.length, "file")} unchanged.` : ""
+  notify(
+    `${direction === "undo" ? "Undid" : "Redid"} the changes to ${count}.${left} ${unseen.join(" ")}`.trim(),
+  )
 }
 
 function RenameDialog() {

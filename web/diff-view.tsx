@@ -82,14 +82,14 @@ function nameOf({ before, after }: ParsedDiff, worktree: string): string {
   return displayPath(name.replace(/^[ab]\//, ""), worktree)
 }
 
-/** The changes of one file. */
+/** The changes in one file. */
 interface ParsedDiff {
   before: string
   after: string
   lines: Line[]
 }
 
-/** Returns the files of a unified diff, or an empty list if the text is not a diff. */
+/** Returns the files in a unified diff, or an empty list if the text is not a diff. */
 function parseDiff(diff: string): ParsedDiff[] {
   const files: ParsedDiff[] = []
   let [before, after] = [0, 0]

@@ -25,7 +25,7 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
   websearch: ["Search the web for", "Search the web for anything"],
 }
 
-/** Lists the user's grants in the project of the open session. The user can revoke each grant. */
+/** Lists the user's grants in the open session's project. The user can revoke each grant. */
 export function GrantList() {
   const { id, parentID, directory } = state.value?.session ?? { id: "", directory: "" }
   const [grants, setGrants] = useState<readonly Grant[]>()

@@ -15,7 +15,7 @@ export async function logIn(): Promise<void> {
   isLoggedIn.value = (await send("/session?limit=1"))?.ok ?? false
 }
 
-/** Removes the cookie of this browser. */
+/** Removes this browser's cookie. */
 export async function logOut(): Promise<void> {
   await send("/logout", { method: "POST" })
   isLoggedIn.value = false
@@ -54,7 +54,7 @@ export function LoginPage() {
     // A header cannot contain other characters.
     if (!/^[\x21-\x7e]+$/.test(token.trim()))
       return setProblem(
-        "This is not a token: it contains a space or a special character. Copy the whole token again.",
+        "This is not a valid token, because it contains a space or a special character. Copy the whole token again.",
       )
     setBusy(true)
     setProblem(await logInWithToken(token.trim()))
@@ -66,7 +66,10 @@ export function LoginPage() {
       <div class="login-box">
         <Logo />
         <h1>Log in to Tackle</h1>
-        <p>In a terminal on the server's machine, run this command and open its link. A link works once.</p>
+        <p>
+          In a terminal on the server's machine, run this command and open its link. Each link works only
+          once.
+        </p>
         <pre class="command">
           <code>tackle web {location.origin}</code>
         </pre>

@@ -30,7 +30,7 @@ interface BlockProps {
   token: Token
 }
 
-// The token is a new object after each change of the text. Its source determines whether the block renders again.
+// The token is a new object after each change to the text, so its source determines whether the block renders again.
 const Block = memo(({ raw, token }: BlockProps) => {
   const content = useMemo(() => nodeOf(token as MarkedToken), [raw])
   return content ? <div>{content}</div> : null
@@ -62,7 +62,7 @@ function nodeOf(token: MarkedToken): ComponentChildren {
     case "link":
       return <Link href={token.href}>{nodesOf(token.tokens)}</Link>
     case "image":
-      // An image would send a request to its server.
+      // Shown as a link, because an image would send a request to its server.
       return <Link href={token.href}>image: {token.text || token.href}</Link>
     case "list":
       return h(

@@ -5,7 +5,7 @@ import { counted } from "../src/util/words.ts"
 const shortLines = 16
 
 /**
- * Output of a program: plain text without terminal escapes. Shows only the start or the end of a long text until the
+ * A program's output: plain text without terminal escapes. Shows only the start or the end of a long text until the
  * user expands it.
  */
 export function Output({
@@ -52,8 +52,8 @@ const sequences =
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * Returns approximately the text that a terminal would show at the end, without colors. Of a rewritten line, keeps only
- * the text after the last carriage return.
+ * Returns approximately the text that a terminal would show at the end, without colors. For a rewritten line, keeps
+ * only the text after the last carriage return.
  */
 function plainText(text: string): string {
   const settled = text

@@ -12,12 +12,12 @@ const known = signal<ReadonlyMap<string, Choices>>(new Map())
 const loading = new Set<string>()
 
 /**
- * Returns the choices of the project in a directory. Loads the choices if necessary. Returns undefined until they are
- * loaded.
+ * Returns the choices for the project in a directory, or undefined until they are loaded. The first call starts loading
+ * them.
  */
 export function choicesOf(directory: string): Choices | undefined {
   const found = known.value.get(directory)
-  // The directory is empty until the page has loaded the directories of the server.
+  // The directory is empty until the page has loaded the server's directories.
   if (!found && directory !== "" && !loading.has(directory)) {
     loading.add(directory)
     void load(directory).finally(() => loading.delete(directory))
@@ -41,7 +41,7 @@ async function load(directory: string): Promise<void> {
   }
 }
 
-/** Choices of the agent and the model. Undefined values mean the default of the project. */
+/** Choices of the agent and the model. Undefined values mean the project's defaults. */
 export function AgentAndModel({
   directory,
   agent,

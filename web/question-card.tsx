@@ -29,7 +29,7 @@ export function QuestionCard({ request, isFirst }: { request: QuestionRequest; i
     answersHere(request.id)
     const outcome = await attempt(async () => work())
     setBusy(false)
-    if (outcome === "unknown") notify("Answered in another window, or the run has ended.")
+    if (outcome === "unknown") notify("The question was answered in another window, or its run has ended.")
     if (outcome !== undefined) leaveCard(form.current)
   }
 

@@ -19,7 +19,7 @@ export async function stopRun(): Promise<void> {
   if (state.value?.isRunning) await attempt(() => currentSession().interrupt())
 }
 
-/** Continues the open session in a copy. With `at`, the copy ends after the turn of this message. */
+/** Continues the open session in a copy. With `at`, the copy ends after this message's turn. */
 export async function forkAt(at?: string): Promise<void> {
   const fork = await attempt(() => api.sessions.fork(currentSession().id, { at }))
   if (!fork) return
@@ -40,8 +40,8 @@ export async function compactSession(): Promise<void> {
 }
 
 /**
- * Undoes or redoes a turn. `others` skips files that cannot be restored. Without it, throws `ClientError` if there are
- * such files.
+ * Undoes or redoes a turn. `others` skips files that cannot be restored. Without `others`, throws `ClientError` if a
+ * file cannot be restored.
  */
 export async function changeHistory(
   direction: "undo" | "redo",

@@ -40,7 +40,7 @@ function Usage({ state }: { state: SessionState }) {
   const percent = room ? Math.min(100, Math.round((100 * contextTokens) / room)) : undefined
   if (contextTokens === 0) return null
   return (
-    <div class="usage" title={`${contextTokens} tokens in the context${room ? ` of ${room}` : ""}`}>
+    <div class="usage" title={`${contextTokens}${room ? ` of ${room}` : ""} tokens in the context`}>
       {cost > 0 && <span>${cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}</span>}
       <span class={percent !== undefined && percent > 80 ? "full" : ""}>
         {short(contextTokens)}

@@ -7,19 +7,19 @@ import { attempt } from "./notices.tsx"
 /** Number of sessions that are loaded at once. */
 const pageSize = 50
 
-/** The newest sessions of the server, most recently changed first. Undefined until they are loaded. */
+/** The newest sessions on the server, most recently changed first. Undefined until they are loaded. */
 const sessions = signal<readonly RemoteSession[] | undefined>(undefined)
 
-/** Words of the search. Empty if there is no search. */
+/** Search words. Empty if no search is active. */
 export const search = signal("")
 
-/** Results of the last finished search. Undefined if there is no search. */
+/** Results of the latest finished search. Undefined if no search is active. */
 const found = signal<readonly RemoteSession[] | undefined>(undefined)
 
 /** True if the server has more sessions than are loaded. */
 export const hasMore = signal(false)
 
-/** The sessions of the list: all sessions, or the results of the search. */
+/** The sessions in the list: all sessions, or the search results. */
 export const shownSessions = computed(() => (search.value.trim() === "" ? sessions.value : found.value))
 
 /** Directories of the known sessions, most recently used first. */

@@ -9,7 +9,7 @@ import { dialog, isDrawerOpen } from "./session-actions.ts"
 import { hasMore, loadMoreSessions, search, searchSessions, shownSessions } from "./session-list-data.ts"
 import { currentTheme, toggleTheme } from "./theme.ts"
 
-/** The list of sessions with its search. On a narrow page, it is a drawer. */
+/** The session list with its search field. On a narrow page, it is a drawer. */
 export function SessionList() {
   const list = shownSessions.value
   return (
@@ -47,7 +47,7 @@ export function SessionList() {
           {list === undefined && <p class="muted small hint">Loading…</p>}
           {list?.length === 0 && (
             <p class="muted small hint">
-              {search.value === "" ? "No sessions yet." : "No session contains these words."}
+              {search.value === "" ? "No sessions yet." : "No session contains all of these words."}
             </p>
           )}
           {list && list.length > 0 && (
@@ -138,7 +138,7 @@ const SessionItem = memo(({ session, isCurrent }: { session: RemoteSession; isCu
   )
 })
 
-/** A text excerpt in which the words of the search are marked. */
+/** A text excerpt in which the search words are marked. */
 function Excerpt({ match: { excerpt, marks } }: { match: SessionMatch }) {
   const ends = [0, ...marks.map(([, end]) => end)]
   return (

@@ -22,7 +22,7 @@ const shortcuts: readonly [group: string, keys: readonly [keys: string, action: 
       ["Ctrl+Enter", "send after the run"],
       ["/", "at the start: complete a command or skill"],
       ["@", "complete a file"],
-      ["Esc", "leave the message"],
+      ["Esc", "leave the message box"],
     ],
   ],
   [
@@ -60,8 +60,8 @@ export function ShortcutList() {
 }
 
 /**
- * Starts handling the shortcuts of the page. Keys without a modifier, except Escape, are ignored while a text field has
- * the focus.
+ * Starts handling the page's shortcuts. Keys without a modifier, except Escape, are ignored while a text field has the
+ * focus.
  */
 export function handleShortcuts(): void {
   document.addEventListener("keydown", (event) => {

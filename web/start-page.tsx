@@ -26,7 +26,7 @@ export function StartPage() {
   async function start() {
     setBusy(true)
     const session = await attempt(async () => {
-      // A quick user sends before the directories are known.
+      // A quick user can send before the directories are known.
       const [root = ""] = (directory === "" && (await reading.current)) || []
       const created = await clientOf(directory || root).sessions.create(choice)
       await created.send(draft.text.trim(), { files: draft.files })

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks"
 import type { SessionState } from "../src/view/session-state.ts"
 import { Icon, Spinner } from "./icons.tsx"
 
-/** The to-do list of the session. Shows only the current entry until the user expands the list. */
+/** The session's to-do list. Shows only the current entry until the user expands the list. */
 export function TodoList({ state: { todos, isRunning } }: { state: SessionState }) {
   const [isOpen, setOpen] = useState(false)
   const done = todos.filter(({ status }) => status === "completed" || status === "cancelled").length

@@ -73,12 +73,12 @@ function Outcome({ outcome }: Pick<CallSummary, "outcome">) {
 }
 
 /**
- * Returns true for calls that are expanded without a click: running commands and subagents, changes of files, to-do
- * lists and failures.
+ * Returns true for calls that are expanded without a click: running commands and subagents, file changes, to-do lists
+ * and failures.
  */
 function opensItself({ tool, callID, state }: ToolPart, { outcome }: CallSummary): boolean {
   if (state.status === "pending") return false
-  // The card of the request already shows the command.
+  // The request's card already shows the command.
   if (outcome === "running")
     return tool === "task" || (tool === "bash" && !askedCalls.value.split(" ").includes(callID))
   return (
@@ -141,7 +141,7 @@ function Body({ part, worktree }: { part: ToolPart; worktree: string }) {
   )
 }
 
-/** The messages of a subagent. */
+/** A subagent's messages. */
 function Subagent({ id }: { id: string }) {
   const isFollowed = isActive.value && isOnline.value
   useEffect(() => {

@@ -143,7 +143,7 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     await page.locator("mark").first().waitFor()
     await check("search")
     await page.getByRole("searchbox").fill("nothing-like-this")
-    await page.getByText("No session contains these words.").waitFor()
+    await page.getByText("No session contains all of these words.").waitFor()
     await check("empty search")
     expect(problems).toEqual([])
   })
