@@ -97,7 +97,8 @@ describe("the output for the model", () => {
     expect(result.metadata.output).toBe("red\n3%\n")
   })
 
-  test("includes output of helpers that end shortly after the shell", async () => {
+  // On a busy machine, the helper can need more than the 50 ms for which the tool waits.
+  test("includes output of helpers that end shortly after the shell", { retry: 5 }, async () => {
     const shell = { shell: "/bin/bash" }
     const result = await bash({ command: "echo x > >(sleep 0.01; cat)" }, shell)
     expect(result.output).toMatch(/^x\n\[exit code 0 · \d\.\d s\]$/)
