@@ -109,7 +109,7 @@ test("does not run a plugin path that leads through a link back into the project
   await machine.project.write("lib/loud.js", loud)
   await machine.trust()
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("only plugins in the directories plugin/ and plugins/")
+  expect(stderr).toContain("only plugins in the plugin/ and plugins/ directories")
   expect(stderr).not.toContain("IT RAN")
 })
 
@@ -119,7 +119,7 @@ test("runs a path from the project's config only in a folder that trust covers",
   await machine.project.write("lib/loud.js", loud)
   await machine.trust()
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("only plugins in the directories plugin/ and plugins/")
+  expect(stderr).toContain("only plugins in the plugin/ and plugins/ directories")
   expect(stderr).not.toContain("IT RAN")
 })
 

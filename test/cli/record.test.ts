@@ -266,6 +266,6 @@ test("rejects an invalid recording, and a message next to one, as usage errors",
   })
   expect(await machine.run(["run", "--record", "none/x", "go"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("--record"),
+    stderr: expect.stringContaining("Cannot write the recording none/x"),
   })
 })

@@ -431,7 +431,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.tackle("tool", "list", "--all")
     const screen = await terminal.sees("[exit 0]")
     expect(screen).toMatch(/^websearch {4}unavailable: .*,\n {13}\S.* or TACKLE_ENABLE_EXA$/m)
-    expect(screen).toMatch(/^tool_search {2}unavailable: .*\n {13}.*\(tool_search\.maxBytes\)$/m)
+    expect(screen).toMatch(/^tool_search {2}unavailable: .*\n {13}.*tool_search\.maxBytes sets$/m)
     expect(await terminal.broken()).toEqual([])
   })
 
