@@ -197,7 +197,7 @@ function useDrop(add: (files: Iterable<File>) => void): boolean {
   return isOver
 }
 
-/** A text field that grows with its text. Enter sends the message. Ctrl+Enter sends it after the run. */
+/** A text field that grows with its text. Enter sends the message. Ctrl+Enter queues it until the run ends. */
 function MessageBox({
   value,
   placeholder,

@@ -39,7 +39,7 @@ export function PermissionCard({
     answersHere(request.id)
     const outcome = await attempt(() => api.reply(request.id, reply))
     setBusy(false)
-    if (outcome === "already") notify("The request was already answered in another window.")
+    if (outcome === "already") notify("The request has already been answered in another window.")
     if (outcome === "unknown") notify("This request has ended. The run may have been stopped.")
     if (outcome !== undefined) leaveCard(reject.current)
   }

@@ -151,8 +151,8 @@ export interface Step {
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
   /**
-   * Receives the states of each call, in order. For a state after which the call may have effects, the promise resolves
-   * after the state is stored.
+   * Receives the states of each call, in order. If the call may have effects once it is in this state, the promise
+   * resolves only when the state is stored.
    */
   report(callID: string, state: ToolState): Promise<void>
   /**

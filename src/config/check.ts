@@ -12,8 +12,8 @@ export interface TreeProblem extends Problem {
 }
 
 /**
- * Returns a problem for each value in a file's tree that the schema rejects, in text order. The tree must not contain
- * `permission`.
+ * Checks the tree of a config file against the schema. Returns a problem for each rejected value, in the order of the
+ * file's text. The tree must not contain `permission`.
  */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
   // A process checks its config only a few times, so compiling the schema would take longer than the checks.

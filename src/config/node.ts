@@ -102,7 +102,7 @@ export function filterEntries(
   return { ...node, entries: node.entries.map(change).filter((entry) => entry !== undefined) }
 }
 
-/** Removes repeated keys at every depth. The last value of a key remains, as in JSON. */
+/** Removes repeated keys at every depth. Keeps the last value of each key, as `JSON.parse` does. */
 export function withoutRepeats<T extends ConfigNode>(node: T): T
 export function withoutRepeats(node: ConfigNode): ConfigNode {
   if (node.kind === "scalar") return node

@@ -8,7 +8,7 @@ import { foundWords } from "./check.ts"
 import { byPosition, type Position, type Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
-/** Rules from one config file: general rules, and rules by agent. */
+/** Rules from one config file: general rules and rules for individual agents. */
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>

@@ -242,8 +242,8 @@ export interface Tackle {
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
   /**
-   * Returns the properties of a model by its name (`provider/model`), even if the list does not contain it. Rejects with
-   * `UsageError` if sessions cannot select the model.
+   * Returns the properties of a model by its name (`provider/model`), even if the list does not contain it. Rejects
+   * with `UsageError` if sessions cannot select the model.
    */
   model(name: string): Promise<ModelInfo>
   /** Returns the ids of all providers: known providers, and providers from the config and from plugins. */
@@ -292,7 +292,7 @@ export interface Tackle {
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /**
-   * Calls the listener when the tools of an MCP server change, so that `tools` may return a different list. Returns a
+   * Calls the listener when the tools of an MCP server change. `tools` may then return a different list. Returns a
    * function that unsubscribes.
    */
   onToolsChanged(listener: () => void): () => void

@@ -35,7 +35,11 @@ export function privateCopy(path: string, pinned: PinnedFiles, copies: string): 
 type CopiedFiles = ReadonlyMap<string, string>
 
 function filesOf(program: string, pinned: PinnedFiles): CopiedFiles {
-  if (!pinned.has(program)) throw new ExternalToolError(`${program} is not trusted.`, "copy")
+  if (!pinned.has(program))
+    throw new ExternalToolError(
+      `${program} is not trusted. To review and trust it, run tackle trust.`,
+      "copy",
+    )
   const below = [...pinned].map(([file, hash]) => [relative(dirname(program), file), hash] as const)
   return new Map(below.filter(([file]) => !isAbsolute(file) && file.split(sep)[0] !== "..").sort())
 }
@@ -100,7 +104,7 @@ function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []
   if (interpreter === undefined || isAbsolute(interpreter)) return
   throw new ExternalToolError(
-    `${path}:1 has the relative interpreter path "${interpreter}", which the user has not trusted. Use an absolute path, such as #!/usr/bin/env python3.`,
+    `${path}:1 has the relative interpreter path "${interpreter}", which the user has not trusted. Use an absolute path, as in #!/usr/bin/env python3.`,
     "copy",
   )
 }

@@ -9,7 +9,7 @@ import type { FileStamp } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 import { removeTemporary, type TrackedTemporary, type TrackTemporary } from "./temporary-files.ts"
 
-/** The planned state of one file. `path` must be resolved. */
+/** The planned state of one file. `path` is absolute, with all links resolved. */
 export interface FileStep {
   path: string
   /** Whether the file exists before the change. */
@@ -104,9 +104,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that must wait until the deleted file is removed: a step that creates a file below the deleted path,
- * or at the path of one of its parent directories. The `path` of the result is a path next to which a backup can be
- * stored.
+ * Returns the step that must wait until the file is deleted: a step that creates a file below the deleted path, or at
+ * one of the path's parent directories. A backup can be stored next to the `path` of the returned step.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined

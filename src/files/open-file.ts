@@ -24,8 +24,9 @@ export interface OpenFile {
 const chunkBytes = 256 * 1024
 
 /**
- * Returns the stats of a path. Follows links. Throws `PathNotFoundError` with similar names if the path does not exist,
- * {@link SpecialFileError} for anything except a file or directory, and {@link FileAccessError} for system errors.
+ * Returns the stats of a path. Follows links. If the path does not exist, throws a `PathNotFoundError` that lists
+ * similar names and calls the path a `kind`. Throws {@link SpecialFileError} for anything except a file or directory,
+ * and {@link FileAccessError} for system errors.
  */
 export async function statPath(path: string, kind: "File" | "Path"): Promise<Stats> {
   const found = await orTranslated(path, kind, () => statSync(path))

@@ -7,7 +7,7 @@ import type { GatewayError } from "./errors.ts"
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void
-  /** Sends an answer from the upstream. `text` is its body, which has already been read. */
+  /** Forwards the upstream server's response. `text` is its body, which has already been read. */
   sendText(from: Response, text: string): void
   /** Streams an answer from the upstream. Rejects if the answer is interrupted. */
   pipe(from: Response): Promise<void>

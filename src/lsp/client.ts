@@ -52,7 +52,7 @@ const silentLimit = 2
 
 /**
  * Starts and initializes the server. Rejects with the errors of `openConnection` and `Connection.request`. If the
- * initialization fails, ends the process first.
+ * initialization fails, ends the server's process before it rejects.
  */
 export async function startClient(options: {
   server: LanguageServer

@@ -115,7 +115,7 @@ function hasEnded({ state }: ToolPart): boolean {
 
 /** A provider family's requirements for the history. */
 interface Requirements {
-  /** Whether tool results can contain files. If false, the files follow in a user message. */
+  /** Whether tool results can contain files. If not true, the files follow in a user message. */
   filesInResults?: boolean
   /** Whether the arguments of a call can be text. If false, they must be an object. */
   textArguments?: boolean

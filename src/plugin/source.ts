@@ -55,8 +55,8 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
 
 /**
  * Finds a package in the first directory whose `node_modules` contains it. Does not install packages. Throws
- * `UsageError` if the name is invalid, or if the package is missing or has no module to load. If the package is missing,
- * the message contains the command that installs the package.
+ * `UsageError` if the name is invalid, or if the package is missing or has no module to load. If the package is
+ * missing, the message contains the command that installs the package.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
   const found = findPackageRoot(spec, directories)
@@ -90,7 +90,7 @@ function packageName(spec: string): string | undefined {
 
 function invalidName(spec: string): never {
   throw new UsageError(
-    `Invalid plugin "${spec}": expected a package name, or a path that starts with ./, ../, /, ~/ or file:.`,
+    `Invalid plugin "${spec}": expected a package name, a file: URL, or a path that starts with ./, ../, / or ~/.`,
   )
 }
 

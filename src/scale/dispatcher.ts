@@ -81,7 +81,7 @@ export interface DispatchStats {
 export interface Dispatcher {
   /**
    * Adds a job. With `transaction`, a dispatcher that uses the same database adds the job only if the transaction
-   * commits.
+   * commits. Other dispatchers ignore `transaction`.
    */
   enqueue(job: NewJob, transaction?: TransactionQuery): Promise<void>
   /** Starts to take jobs. Can be called only once. */

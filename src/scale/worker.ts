@@ -11,7 +11,7 @@ import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
 /** Options for {@link startWorker}. */
 export interface WorkerOptions {
-  /** Store for all sessions, which the caller closes. All engines must use this store. */
+  /** The store for all sessions. All engines must use it. The caller closes it. */
   store: Store
   /** The queue of sessions. The worker closes it. */
   dispatcher: Dispatcher

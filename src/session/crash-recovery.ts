@@ -68,7 +68,7 @@ export function isUnfinished(history: readonly MessageWithParts[]): boolean {
   return last.parts.some(({ type }) => type === "tool")
 }
 
-/** A part that a process was streaming or executing. */
+/** A part that a process was streaming or executing when it ended. */
 type OpenPart = TextPart | ReasoningPart | ToolPart
 
 function isOpen(part: Part): part is OpenPart {

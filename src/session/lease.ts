@@ -22,7 +22,8 @@ export class SessionHeldError extends TackleError {
  *
  * After `work` succeeds, `release` ends the lease. If `work` or `release` fails, `settle` closes the calls that are
  * still open, and the lease ends. If `settle` also fails, the lease is kept, and the next start of Tackle closes these
- * calls. If `passesOn` returns true at the end, another worker continues the session.
+ * calls. If `passesOn` returns true when the lease ends, another worker
+ * continues the session.
  */
 export async function withLease<T>(
   {

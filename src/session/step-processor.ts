@@ -45,8 +45,8 @@ export interface StepProcessor {
   /** Records that the provider failed and that the step will be retried. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
   /**
-   * Ends the message: closes open parts and turns unfinished calls into errors. With `waits` set to false, a complete
-   * message is only noted, and the release of the run's lease stores it.
+   * Ends the message: closes open parts and turns unfinished calls into errors. If `waits` is false, a complete message
+   * is not stored immediately, but when the run's lease is released.
    */
   end(error?: MessageError, options?: { waits?: boolean }): Promise<void>
 }

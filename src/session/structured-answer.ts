@@ -59,7 +59,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
     const way = native
       ? "Answer only with the JSON"
       : `Call ${answerTool} with the answer, or answer only with the JSON`
-    const message = `The answer is invalid: ${problem}. ${way}. It must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
+    const message = `The answer is invalid: ${problem}. ${way}. The JSON must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
     return { kind: "retry", message }
   }
 

@@ -154,7 +154,7 @@ const maxTold = 50
 /** Thrown if the session has no turn to undo or redo. */
 export class NothingToUndoError extends UsageError {
   constructor(sessionID: string, direction: Direction, through?: string) {
-    const turn = through === undefined ? "no turn of this session" : `no turn since message ${through}`
+    const turn = through === undefined ? "no turn of this session" : `no turn from message ${through} on`
     super(
       direction === "undo"
         ? `Nothing to undo in ${sessionID}: ${turn} changed a file, or all changes have already been undone.`

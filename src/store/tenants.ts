@@ -2,7 +2,7 @@ import { TackleError } from "../util/errors.ts"
 import { dayMs } from "../util/sweep.ts"
 import { counted } from "../util/words.ts"
 
-/** Limits for one tenant across all processes that share a store. An absent limit does not apply. */
+/** Limits for one tenant across all processes that share a store. A tenant without a limit is unlimited. */
 export interface TenantLimits {
   /** Maximum number of sessions that run at once. Subagent sessions do not count. Inputs of further sessions wait. */
   sessions?: number

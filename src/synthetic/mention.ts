@@ -78,7 +78,7 @@ export function disownsCall(
 /** The last line of a complete block: a quotation, a table, a comment, an element, or a fence. */
 const block = /^\s*[>|].*[^:：]$|(?:-->|<\/[\w:-]+>|^\s*(?:`{3,}|~{3,}))\s*$/u
 
-/** Removes list marks, headings, emphasis, and the marks of chat templates and thinking blocks around the text. */
+/** Removes Markdown markers, and markers of chat templates and thinking blocks, from both ends of the text. */
 function withoutMarkup(text: string): string {
   return text
     .replace(

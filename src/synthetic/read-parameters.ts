@@ -19,8 +19,8 @@ export interface ParameterForm {
 
 /**
  * Reads the parameters up to the end of the call, and reports one call or malformed call to the sink. If the tool's
- * schema expects a string, uses the value verbatim, without the line breaks next to its marks. Otherwise, reads the
- * value as JSON if possible.
+ * schema expects a string for a parameter, keeps the value verbatim, except for line breaks next to its tags.
+ * Otherwise, reads the value as JSON if possible.
  */
 export function* readParameters(context: ReadContext, name: string, form: ParameterForm): Reading<void> {
   const { source, sink, tools } = context

@@ -119,7 +119,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
     if (room > 0) put(data.subarray(0, room))
     if (room >= data.length) return
     throw new TackleError(
-      `the disk is almost full: its last ${space.reserved()} are reserved for the database`,
+      `the disk is almost full: the last ${space.reserved()} of free space is reserved for the database`,
       { code: "spill.space", recoverable: true },
     )
   }

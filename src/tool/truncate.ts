@@ -114,7 +114,7 @@ function locationOf(full: FullText, canDelegate = false): string {
     return `The full text could not be saved (${full.problem}). To see the rest, make several calls that each return less output.`
   }
   if (full.problem !== undefined) {
-    return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`
+    return `Only the first ${full.bytes} bytes could be saved to ${full.path} (${full.problem}). ${use}`
   }
   return `${full.capped ? "The part up to the file size limit" : "Full text"}: ${full.path}. ${use}`
 }

@@ -85,7 +85,7 @@ export function createDecision<T>(choices: readonly Choice<T>[], safe: T): Decis
   }
 }
 
-/** Returns true if the text consists of visible characters, which can be part of a typed answer. */
+/** Returns true if the text contains only printable characters, so that it can be part of a typed answer. */
 export function isPrintable(text: string): boolean {
   return /^[^\p{Cc}\p{Cf}]+$/u.test(text)
 }

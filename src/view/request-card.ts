@@ -76,7 +76,9 @@ function decision({ metadata }: PermissionRequest, worktree: string): string {
     const where = source === "defaults" ? "a default" : `${file}${typeof line === "number" ? `:${line}` : ""}`
     if (source === "a plugin") return "a plugin asks"
     const rule = `"${String(permission)}: ${String(pattern)}"`
-    return action === "deny" ? `${where} denies ${rule}, which could match` : `${where} asks for ${rule}`
+    return action === "deny"
+      ? `${where} denies ${rule}, which could match this request`
+      : `${where} asks for ${rule}`
   })
   return [...new Set(sentences)].join("\n")
 }

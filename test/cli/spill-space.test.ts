@@ -46,7 +46,9 @@ test.skipIf(!canMount()).each([
     expect(results).toHaveLength(commands)
     for (const [index, { status, output }] of results.entries()) {
       expect(status).toBe("completed")
-      expect(output).toContain(`(the disk is almost full: its last ${reserve} are reserved for the database)`)
+      expect(output).toContain(
+        `(the disk is almost full: the last ${reserve} of free space is reserved for the database)`,
+      )
       expect(output).toContain(`\nend ${index}\n`)
     }
     const [free = "", ...shown] = run.stderr.split("\n")

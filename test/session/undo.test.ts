@@ -345,7 +345,7 @@ test("undoes several turns as one operation, and redoes them one after another",
   await session.undo({ through: first })
   expect(files()).toEqual(["a.txt: zero"])
   await expect(session.undo({ through: first })).rejects.toThrow(
-    `no turn since message ${first} changed a file`,
+    `no turn from message ${first} on changed a file`,
   )
 })
 

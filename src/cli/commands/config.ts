@@ -28,7 +28,7 @@ export function defineConfig(config: Command): void {
     .action(showSchema)
 }
 
-/** Runs `tackle config show`, which prints the effective config and its files. Masks headers and credentials. */
+/** Runs `tackle config show`, which prints the effective config and lists its files. Masks headers and credentials. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const { config: loaded } = workspace

@@ -17,9 +17,10 @@ export function defineGateway(gateway: Command): void {
         .default("auto"),
     )
     .addOption(
-      new Option("--dialect <name>", "format of calls in the model's text (default: by model name)").choices(
-        dialectNames,
-      ),
+      new Option(
+        "--dialect <name>",
+        "format of tool calls in the model's text (default: chosen by model name)",
+      ).choices(dialectNames),
     )
     .option("--port <n>", "port to listen on; 0 selects a free port", port, 8484)
     .option(

@@ -50,7 +50,7 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
   throw new UsageError(`Cannot attach ${given}: ${shown.problem}`)
 }
 
-/** Maximum number of reports per prompt. Pasted text may contain many `@` characters. */
+/** Maximum number of missing mentions that are reported per prompt. Pasted text may contain many `@` characters. */
 const maxReported = 5
 
 /**

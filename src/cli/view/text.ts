@@ -322,7 +322,7 @@ function retryText({ attempt, delayMs, error }: RetryPart): string {
   return `↻ attempt ${attempt} failed, retrying in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
-/** Warns that the model's context is almost full. */
+/** Returns the warning that the model's context is almost full. */
 function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)}% of the model's context is used (${used} of ${room} tokens)`
   return `! ${share}: a summary will replace older messages when the context is full`

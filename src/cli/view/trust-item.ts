@@ -25,7 +25,7 @@ export interface ShownItem extends TrustItem {
   dependencies?: { covered: number; beyond: readonly string[] }
 }
 
-/** Describes an item. The content of a file cannot imitate another line of the description. */
+/** Returns a description of an item. Escapes file contents, so that they cannot imitate other lines. */
 export function describeItem(item: ShownItem): string {
   return [
     `${wholeName(item.path)}  (${states[item.state]})`,

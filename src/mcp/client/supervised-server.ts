@@ -120,7 +120,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
       const minutes = restarts.withinMs / 60_000
       exceeded ??= new McpServerError(
         server.id,
-        `it was started ${count} times within ${minutes} minutes, so Tackle does not start it again yet. ${problem ?? ""}`.trim(),
+        `it was started ${count} times within ${minutes} minutes, so Tackle waits before it starts the server again. ${problem ?? ""}`.trim(),
       )
       throw exceeded
     }

@@ -299,7 +299,8 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
       })
     },
     async send(message: JSONRPCMessage) {
-      if (ended !== undefined || !child?.input) throw new Error(`the server is not running: ${ended ?? ""}`)
+      if (ended !== undefined || !child?.input)
+        throw new Error(`the server is not running: ${ended ?? "it was not started"}`)
       requests.sent(message)
       await child.input.write(serializeMessage(message))
     },

@@ -69,7 +69,7 @@ function watched(response: Response, end: (answer: Answer) => void): Response {
         }
       },
       async cancel(reason) {
-        finish({ message: "the run canceled the answer" })
+        finish({ message: "the request was canceled" })
         await reader.cancel(reason)
       },
     },

@@ -62,7 +62,7 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 }
 
 /**
- * Returns true if the user's or the system's configuration sets a directory for hooks, because these hooks run in every
+ * Returns true if the user's or the system's configuration sets a directory for hooks. Such hooks run in every
  * repository. `environment` is git's environment. Follows included files. Also returns true if a file cannot be read or
  * if the includes are nested too deeply.
  */

@@ -56,8 +56,7 @@ export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
   /**
-   * Why the text could not be analyzed. In this case, `commands` contains only the commands that were found in the
-   * text.
+   * Why the text could not be analyzed. If set, `commands` may be incomplete.
    */
   opaque?: string
   /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */

@@ -17,7 +17,7 @@ export function loginRoutes(authenticator: Authenticator) {
     route({
       method: "post",
       path: "/ticket",
-      summary: "Create a ticket for one web page login",
+      summary: "Create a ticket for a single login to the web page",
       description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. The ticket is valid for ${ticketSeconds} seconds and has the token's scope.`,
       scope: "read",
       responses: { 201: json(z.object({ ticket: z.string() })) },

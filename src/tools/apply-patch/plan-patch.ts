@@ -33,10 +33,10 @@ export interface PlannedSection extends OpenSection {
 }
 
 /**
- * Plans one section without changing anything. A file that the session has not read in its current state cannot be
+ * Plans one section without changing anything. If the session has not read a file's current content, the file cannot be
  * deleted. It can be changed only if all context and removed lines match exactly, which proves that the model has seen
- * these lines. It can be moved if the section has no hunks. Throws `FileChangeError` if the file must not be changed,
- * and `PatchMismatchError` if a hunk cannot be applied.
+ * these lines, and it can be moved only if the section has no hunks. Throws `FileChangeError` if the file must not be
+ * changed, and `PatchMismatchError` if a hunk cannot be applied.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {

@@ -43,7 +43,7 @@ const parameters = z.lazy(() =>
       .number()
       .int()
       .positive()
-      .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer commands as a job, with a trailing &`)
+      .max(maxTimeout, `at most ${maxTimeout} (one hour); run a longer command as a job, with a trailing &`)
       .optional()
       .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
     workdir: z

@@ -78,7 +78,7 @@ export async function renderFindings(
   })
   const parts = [lines.length > 0 ? lines.join("\n") : hidden > 0 ? "" : nothing]
   const more = allowed.length - lines.length
-  if (more > 0) parts.push(`(${more} more are not shown.)`)
+  if (more > 0) parts.push(`(${more} more not shown.)`)
   if (hidden > 0)
     parts.push(
       `(Omitted ${counted(hidden, "result")} in files that cannot be read without permission. To request permission for a file, pass its path to read.)`,

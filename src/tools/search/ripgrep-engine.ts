@@ -83,9 +83,9 @@ async function packagedBinary(): Promise<string> {
 }
 
 /**
- * Returns the arguments that select what to search. ripgrep runs inside the directory, so that it searches a named
- * directory even if ignore files exclude it. Inside a git repository, ripgrep collects rules up to the repository root.
- * Outside a repository, ripgrep needs a flag to apply ignore files.
+ * Returns the arguments that select what to search. ripgrep runs inside the searched directory, so that it searches
+ * this directory even if ignore files exclude it. Inside a git repository, ripgrep collects rules up to the repository
+ * root. Outside a repository, ripgrep needs a flag to apply `.gitignore` files.
  */
 async function rootArguments(root: SearchRoot): Promise<string[]> {
   if (root.kind === "file") return [...commonFlags, "--", `./${basename(root.path)}`]

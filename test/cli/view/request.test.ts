@@ -84,7 +84,7 @@ test("names the rules that decided to ask with file and line, or the default", (
     shown(request({ metadata: { command: "git push", decidedBy: rules } }))
   expect(asked(rule)).toContain('asks because: tackle.json:4 asks for "bash: git *"')
   expect(asked({ ...rule, action: "deny", source: "--deny", line: undefined })).toContain(
-    'asks because: --deny denies "bash: git *", which could match',
+    'asks because: --deny denies "bash: git *", which could match this request',
   )
   const none = { permission: "bash", pattern: "*", action: "ask", source: "defaults" }
   expect(asked(none, none)).toMatch(/asks because: no rule allows it, and the default is to ask$/)
