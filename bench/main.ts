@@ -54,7 +54,7 @@ Measures Tackle against a floor, a bare fetch loop that does the same work, in t
   --help           print this help
 
 If every row is measured, the results are written to bench/results/latest.json and latest.svg. The exit code is 0 if
-Tackle and the floor complete every row, even if targets are missed, and 1 if a row fails.
+Tackle and the floor complete every row, even if targets are missed, and 1 otherwise.
 `
 
 const repository = dirname(import.meta.dirname)

@@ -135,7 +135,11 @@ const nativeImports: Plugin = {
   name: "native-imports",
   generateBundle(_options, bundle) {
     const fileName = "import.cjs"
-    this.emitFile({ type: "asset", fileName, source: "module.exports = (name) => import(name)\n" })
+    this.emitFile({
+      type: "asset",
+      fileName,
+      source: "module.exports = (name, options) => import(name, options)\n",
+    })
     for (const file of Object.values(bundle)) {
       if (file.type !== "chunk") continue
       for (const start of importsIn(parseAst(file.code)).toSorted((a, b) => b - a))

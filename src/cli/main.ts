@@ -5,7 +5,7 @@ import { join } from "node:path"
 const helpFile = join(import.meta.dirname, "help.txt")
 
 /** Commands that run for a long time. With the code cache, they would start faster, but need 6 MB more memory. */
-const servers = ["serve", "web", "worker", "gateway"]
+const servers = ["serve", "web", "worker", "gateway", "mcp serve"]
 
 /** Entry point of the command. `tackle --version` and `tackle --help` do not load the rest of the program. */
 const args = process.argv.slice(2)
@@ -25,8 +25,10 @@ function print(text: string): void {
   try {
     writeSync(1, text)
   } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined
     // A reader that exits early, as in `tackle --help | true`, is not an error.
-    if (error instanceof Error && "code" in error && error.code === "EPIPE") return
+    if (code === "EPIPE") return
+    if (code === "EAGAIN") return void process.stdout.write(text)
     console.error(
       `tackle: cannot write to standard output: ${error instanceof Error ? error.message : error}.`,
     )
@@ -35,6 +37,7 @@ function print(text: string): void {
 }
 
 async function loadProgram() {
-  if (!servers.includes(first)) (await import("./process/code-cache.ts")).useCodeCache()
+  const isServer = servers.some((name) => `${args.join(" ")} `.startsWith(`${name} `))
+  if (!isServer) (await import("./process/code-cache.ts")).useCodeCache()
   return import("./program.ts")
 }

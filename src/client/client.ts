@@ -163,7 +163,9 @@ export function createClient(options: ClientOptions): TackleClient {
     commands: () => ofProject("/command"),
     models: async () => (await ofProject<ListedModel>("/model")).map(modelInfo),
     async model(name) {
-      const [found] = await items<ListedModel>("/model", { directory, name })
+      const found = (await items<ListedModel>("/model", { directory, name })).find(
+        ({ id }) => id === name.trim(),
+      )
       if (!found)
         throw new ClientError(`The server did not return the model ${name}.`, { code: "client.response" })
       return modelInfo(found)

@@ -112,7 +112,11 @@ export function createSessions(
       return session && opened.handleOf(session)
     },
     async list({ everywhere = false, limit, parentID = null, search = "" } = {}) {
-      const filter = { parentID, worktree: everywhere ? undefined : worktree, limit }
+      const filter = {
+        parentID,
+        worktree: everywhere ? undefined : worktree,
+        limit: limit === undefined ? undefined : Math.min(limit, Number.MAX_SAFE_INTEGER),
+      }
       if (search.trim() === "") return store.sessions(filter)
       const { matchOf } = await import("../store/search.ts")
       const hits = await store.search(search, filter)

@@ -1,6 +1,6 @@
 /** Splits a stream of bytes into lines. */
 export interface LineReader {
-  /** Reads bytes. Returns false if the reader has stopped and ignores the bytes. */
+  /** Reads bytes. Returns false if the reader has stopped. It then ignores further bytes. */
   push(bytes: Uint8Array): boolean
   /** Marks the end of the output. Any text after the last line break becomes the last line. */
   end(): void

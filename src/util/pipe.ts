@@ -16,8 +16,8 @@ export interface Pipe {
 }
 
 /**
- * Thrown when a pipe cannot be created. The message names the cause: `mkfifo` is missing or fails, the temporary
- * directory cannot be written, or a limit of files or processes is reached.
+ * Thrown when a pipe cannot be created, for example because `mkfifo` is missing, the temporary directory cannot be
+ * written, or a limit is reached. The message names the cause.
  */
 export class PipeError extends TackleError {
   constructor(cause: unknown) {
@@ -33,8 +33,9 @@ function reasonAndAdvice(cause: unknown): string {
   const code = systemCode(cause)
   const { syscall, stderr } = isRecord(cause) ? cause : {}
   const isStart = typeof syscall === "string" && syscall.startsWith("spawn")
-  if (code === "EMFILE" || code === "ENFILE")
-    return `Too many files are open (${code}). End other programs, or raise the limit with \`ulimit -n\`.`
+  if (code === "EMFILE")
+    return "Too many files are open. Close other sessions, or raise the limit with `ulimit -n`."
+  if (code === "ENFILE") return "Too many files are open on this machine. End other programs."
   if (isStart && code === "ENOENT")
     return "The program `mkfifo` was not found. Install it (it is part of coreutils), or add its directory to PATH."
   if (isStart) return `The program \`mkfifo\` could not be started: ${errorMessage(cause)}.`

@@ -1,4 +1,13 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
 import Module from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
@@ -92,11 +101,32 @@ test("uses the data directory if the directory of the build cannot contain a cac
   expect(codeOf(storedCode(join(machine.data, "compiled")), "start").content.length).toBeGreaterThan(1000)
 })
 
+test("leaves files of other programs to Node, whatever their extension", async () => {
+  const { root, command } = copyCommand()
+  const machine = await createMachine({ script: () => ({ text: "Said." }) })
+  const plugins = join(machine.home, "config/tackle/plugin")
+  mkdirSync(plugins, { recursive: true })
+  const loaded = join(machine.home, "loaded")
+  writeFileSync(join(plugins, "own.chunk.cjs"), 'exports.word = import("node:path").then(() => "Grüße")')
+  writeFileSync(
+    join(plugins, "own.ts"),
+    `import { createRequire } from "node:module"
+     import { writeFileSync } from "node:fs"
+     export const Own = async () => {
+       writeFileSync(${JSON.stringify(loaded)}, await createRequire(import.meta.url)("./own.chunk.cjs").word)
+       return {}
+     }`,
+  )
+  await runOnce(machine, command)
+  expect(readFileSync(loaded, "utf8")).toBe("Grüße")
+  expect([...storedCode(join(root, "dist/.cache")).keys()].join(" ")).not.toContain("own.chunk")
+})
+
 test("stores nothing for servers", async () => {
   const { root, command } = copyCommand()
   const machine = await createMachine()
-  for (const server of ["serve", "web", "worker", "gateway"])
-    expect(await machine.run([server, "--help"], { command })).toMatchObject({ code: 0 })
+  for (const server of ["serve", "web", "worker", "gateway", "mcp serve"])
+    expect(await machine.run([...server.split(" "), "--help"], { command })).toMatchObject({ code: 0 })
   expect(storedCode(join(root, "dist/.cache"))).toEqual(new Map())
 })
 

@@ -18,7 +18,7 @@ describe.skipIf(!hasTmux)("the interactive terminal with --attach (needs tmux)",
     await terminal.tackle("--attach", String(url), "--model", "test/m")
     await terminal.sees("test/m · no sandbox · topic")
     await terminal.type("/mcp")
-    await terminal.sees("Add one with tackle mcp add on the machine of the")
+    await terminal.sees("Add one with tackle mcp add on the Tackle")
     await terminal.type("!mkfifo fifo")
     await terminal.sees("✓ $ mkfifo")
     await terminal.type("!echo begun; read line < fifo; echo never")

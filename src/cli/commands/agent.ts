@@ -249,7 +249,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
 function checkName(name: string, { config }: Workspace): void {
   if (!isMarkdownName(name)) {
     throw new UsageError(
-      `Invalid agent name "${name}". Each part between "/" must start with a letter or digit and contain only letters, digits, ".", "_" and "-".`,
+      `Invalid agent name "${name}". A name has at most 128 characters. Each part between "/" or ":" must start with a letter or digit and contain only letters, digits, ".", "_" and "-".`,
     )
   }
   const source = config.origin(["agent", name])

@@ -29,7 +29,7 @@ export function defineAttach(attach: Command): void {
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option(
       "--auto",
-      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
+      "allow each request once, but reject loops, protected files and commands that ask to leave the sandbox",
     )
     .action(attachToServer)
 }

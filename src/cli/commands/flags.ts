@@ -46,7 +46,7 @@ export function foregroundFlags(command: Command): Command {
     .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option(
       "--auto",
-      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
+      "allow each request once, but reject loops, protected files and commands that ask to leave the sandbox",
     )
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)

@@ -40,7 +40,7 @@ export function defineTool(tool: Command): void {
     .option("--agent <name>", "use the rules of this agent")
     .option(
       "--auto",
-      "allow permission requests, but reject repeated calls, protected files and commands outside the sandbox",
+      "allow each request once, but reject loops, protected files and commands that ask to leave the sandbox",
     )
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)

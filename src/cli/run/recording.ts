@@ -135,20 +135,10 @@ export function openReplay(file: string, workspace: Workspace): StartedReplay {
   }
 }
 
-function taskOf({ files, ...run }: RunLine): RunTask {
+function taskOf(run: RunLine): RunTask {
   const { prompt, model, named, agent, allow, deny, limits, outputSchema, command } = run
-  return {
-    prompt,
-    model,
-    named,
-    allow,
-    deny,
-    limits,
-    files: files.map(fromRecorded),
-    agent,
-    outputSchema,
-    command,
-  }
+  const files = run.files.map(fromRecorded)
+  return { prompt, model, named, agent, allow, deny, limits, outputSchema, command, files }
 }
 
 function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Places {

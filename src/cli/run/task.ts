@@ -100,6 +100,6 @@ async function usable(schema: Record<string, unknown>, file: string): Promise<Re
     readAnswerSchema(schema)
     return schema
   } catch (error) {
-    throw new UsageError(`${file}: ${errorMessage(error)}`, error)
+    throw new UsageError(`Invalid output schema ${file}: ${errorMessage(error)}`, error)
   }
 }

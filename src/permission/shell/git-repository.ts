@@ -63,15 +63,17 @@ export function isPlainRepository(directories: readonly string[] | undefined, us
 
 /**
  * Returns true if the user's or the system's configuration sets a directory for hooks. Such hooks run in every
- * repository. `environment` is git's environment. Follows included files. Also returns true if a file cannot be read or
- * if the includes are nested too deeply.
+ * repository. `environment` is git's environment. Follows included files. Also returns true if the environment contains
+ * configuration, if a file cannot be read, or if the includes are nested too deeply.
  */
 export function userHooks(environment: Readonly<Record<string, string | undefined>>): boolean {
   const home = environment.HOME || homeDirectory()
+  const { GIT_CONFIG_COUNT: count, GIT_CONFIG_PARAMETERS: parameters } = environment
+  if (count || parameters) return true
   const files = [
     environment.GIT_CONFIG_GLOBAL || join(home, ".gitconfig"),
     join(environment.XDG_CONFIG_HOME || join(home, ".config"), "git/config"),
-    "/etc/gitconfig",
+    environment.GIT_CONFIG_SYSTEM || "/etc/gitconfig",
   ]
   return files.some((file) => setsHooks(file, home, maxIncludes))
 }
