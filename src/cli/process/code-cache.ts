@@ -26,9 +26,8 @@ export function useCodeCache(): void {
     const { code, runs } = readCode(file, source)
     const options = { filename, columnOffset: -wrapperLength, cachedData: code }
     const script = new Script(Module.wrap(source), options)
-    const isRejected = script.cachedDataRejected === true
-    if (runs < maxRuns || isRejected)
-      loaded.push({ script, source, file, runs: runs + 1, size: isRejected ? 0 : (code?.length ?? 0) })
+    const stored = script.cachedDataRejected ? undefined : code
+    if (runs < maxRuns || !stored) loaded.push({ script, source, file, runs: runs + 1, stored })
     const run: unknown = script.runInThisContext()
     if (typeof run !== "function") throw new TypeError(`${filename} is not a module.`)
     run(module.exports, createRequire(filename), module, filename, bundle)
@@ -46,8 +45,8 @@ interface LoadedFile {
   file: string
   /** Number of runs that have stored their code, including this run. */
   runs: number
-  /** Size of the code that is already stored, in bytes. */
-  size: number
+  /** The code of earlier runs. */
+  stored?: Buffer
 }
 
 /** Number of runs that add their functions to a file's stored code. Storing takes about 20 ms. */
@@ -76,14 +75,14 @@ function checksum(content: Uint8Array, source: string): number {
 }
 
 /**
- * Stores the compiled functions of a file. Does nothing if there are fewer than in the stored code, because V8 discards
- * functions that a long run no longer uses, or if the code cannot be stored.
+ * Stores the compiled functions of a file. Keeps the stored code if it contains more functions, because V8 discards
+ * functions that a long run no longer uses. Does nothing if the code cannot be written.
  */
-function storeCode({ script, source, file, runs, size }: LoadedFile): void {
+function storeCode({ script, source, file, runs, stored }: LoadedFile): void {
   const temporary = `${file}.${process.pid}`
   try {
-    const code = script.createCachedData()
-    if (code.length < size) return
+    const fresh = script.createCachedData()
+    const code = stored && stored.length > fresh.length ? stored : fresh
     const header = Buffer.alloc(headerLength)
     header.writeUInt32LE(runs, 4)
     const content = Buffer.concat([header, code])
