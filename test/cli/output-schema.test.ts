@@ -57,7 +57,7 @@ test("creates no session for an unusable schema and names its file", async () =>
   const machine = await createMachine({ files: { "count.json": '{"type":"strng"}' } })
   expect(await machine.run(args)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^tackle: count\.json: .*strng/),
+    stderr: expect.stringMatching(/^tackle: Invalid output schema count\.json: .*strng/),
   })
   expect((await machine.run(["session", "list"])).stdout).toBe("No sessions yet.\n")
 })
