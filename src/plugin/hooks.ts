@@ -85,7 +85,7 @@ export interface DefinitionOutput {
 
 /**
  * A permission request. `type` is the permission and `pattern` contains the requested patterns. `id` is the call id, or
- * the session id if there is no call. `time.created` is in milliseconds since the epoch.
+ * the session id without a call. `time.created` is in milliseconds since the epoch.
  */
 export interface PermissionInput {
   id: string

@@ -12,6 +12,7 @@ import Module from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Script } from "node:vm"
+import { crc32 } from "node:zlib"
 import { expect, onTestFinished, test } from "vitest"
 import { createMachine, type Machine, tackleCommand } from "./run-tackle.ts"
 
@@ -76,6 +77,22 @@ test("adds the functions of a run to those of earlier runs", async () => {
   const [help, run] = [["help"], ["run", "hi"]]
   const separate = [await sizeAfter(help), await sizeAfter(run)]
   expect(await sizeAfter(help, run)).toBeGreaterThan(1.05 * Math.max(...separate))
+})
+
+test("keeps stored code that is larger than the code of a run", async () => {
+  const { root, command } = copyCommand()
+  const machine = await createMachine({ script: () => ({ text: "Said." }) })
+  await runOnce(machine, command)
+  const cache = join(root, "dist/.cache")
+  const { chunk, path, content } = codeOf(storedCode(cache), "start")
+  const larger = Buffer.concat([content, Buffer.alloc(1_000_000)])
+  const source = readFileSync(join(root, "dist/cli", chunk), "latin1")
+  larger.writeUInt32LE(crc32(larger.subarray(4), crc32(source)))
+  writeFileSync(path, larger)
+  await runOnce(machine, command)
+  const kept = codeOf(storedCode(cache), "start").content
+  expect(kept.readUInt32LE(4)).toBe(2)
+  expect(kept.subarray(8).equals(larger.subarray(8))).toBe(true)
 })
 
 test("replaces damaged code", async () => {

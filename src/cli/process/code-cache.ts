@@ -55,7 +55,7 @@ const maxRuns = 4
 /** Length of the text that `Module.wrap` inserts before the code, in characters. */
 const wrapperLength = Module.wrap("\0").indexOf("\0")
 
-/** Length of the fields before the compiled code, in bytes: the checksum of the source and the rest, and the number of runs. */
+/** Length of the fields before the code, in bytes: a checksum of the source and the rest, and the number of runs. */
 const headerLength = 8
 
 /** Reads stored code. If the file is missing, damaged or of another source, returns no code: V8 crashes on such code. */
