@@ -371,5 +371,8 @@ describe("a command that runs only git", () => {
       knownPrograms("git commit -m x", { cwd: project.directory, env: { HOME: project.directory, ...env } })
     expect(await knows({})).toEqual({ known: true, git: true })
     expect(await knows({ GIT_CONFIG_GLOBAL: config })).toEqual({ known: false, git: false })
+    expect(await knows({ GIT_CONFIG_SYSTEM: config })).toEqual({ known: false, git: false })
+    expect(await knows({ GIT_CONFIG_COUNT: "1" })).toEqual({ known: false, git: false })
+    expect(await knows({ GIT_CONFIG_PARAMETERS: "'core.hooksPath=x'" })).toEqual({ known: false, git: false })
   })
 })
