@@ -11,6 +11,9 @@ const endless = {
   "a wait for another thread": "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
 }
 
+/** Blocks the process like an endless loop, but without using a processor. */
+const blocked = endless["a wait for another thread"]
+
 /** A machine whose model calls the tool `own`. The tool has this body and creates the file `begun` first. */
 async function machineWithTool(body: string, { fields = "", top = "" } = {}): Promise<Machine> {
   const machine = await createMachine({
@@ -57,7 +60,7 @@ function expectEnded(ended: Ended): void {
 }
 
 test("does not name a session when it ends a blocked call without a session", async () => {
-  const machine = await machineWithTool("for (;;) {}")
+  const machine = await machineWithTool(blocked)
   const call = machine.start(["tool", "call", "own"])
   await until("the tool to begin", () => existsSync(machine.project.path("begun")))
   call.child.kill("SIGTERM")
@@ -69,7 +72,7 @@ test("does not name a session when it ends a blocked call without a session", as
 })
 
 test("ends a blocked run at the second Ctrl+C, and says so at the first", async () => {
-  const run = await startBlocked(await machineWithTool("for (;;) {}"))
+  const run = await startBlocked(await machineWithTool(blocked))
   run.child.kill("SIGINT")
   await until("the notice", () => /Press Ctrl\+C again/.test(run.stderr))
   run.child.kill("SIGINT")
@@ -77,13 +80,13 @@ test("ends a blocked run at the second Ctrl+C, and says so at the first", async 
 })
 
 test("ends a blocked run at the time limit of the tool", async () => {
-  const machine = await machineWithTool("for (;;) {}", { fields: "timeout: 300," })
+  const machine = await machineWithTool(blocked, { fields: "timeout: 300," })
   const run = await machine.run(["run", "--format", "json", "go"])
   expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("did not finish within 300 ms") })
 })
 
 test("ends a blocked run at the time limit of the run", async () => {
-  const machine = await machineWithTool("for (;;) {}")
+  const machine = await machineWithTool(blocked)
   const run = await machine.run(["run", "--format", "json", "--timeout", "2", "go"])
   expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("the --timeout limit of 2 s") })
 })
@@ -107,7 +110,7 @@ test("ends a run that is blocked by a plugin", async () => {
     `${machine.home}/config/tackle/plugin/own.ts`,
     `import { writeFileSync } from "node:fs"
     export const Own = async ({ directory }) => ({
-      "tool.execute.before": async () => { writeFileSync(directory + "/begun", ""); for (;;) {} },
+      "tool.execute.before": async () => { writeFileSync(directory + "/begun", ""); ${blocked} },
     })`,
   )
   const run = await startBlocked(machine)
@@ -115,8 +118,8 @@ test("ends a run that is blocked by a plugin", async () => {
   expect(await run.ended).toMatchObject({ code: 130, stderr: expect.stringContaining("Received SIGTERM.") })
 })
 
-test("ends a run blocked by an endless loop at SIGTERM, and continues its session", async () => {
-  const machine = await machineWithTool("for (;;) {}")
+test("continues the session of a run that was blocked and ended", async () => {
+  const machine = await machineWithTool(blocked)
   const run = await startBlocked(machine)
   run.child.kill("SIGTERM")
   expectEnded(await run.ended)
@@ -124,7 +127,7 @@ test("ends a run blocked by an endless loop at SIGTERM, and continues its sessio
 })
 
 test("lets a tool finish that blocks for a second without a limit", async () => {
-  const machine = await machineWithTool("const end = Date.now() + 1000; while (Date.now() < end) {}")
+  const machine = await machineWithTool("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)")
   expect(await machine.run(["run", "go"])).toMatchObject({
     code: 0,
     stdout: expect.stringContaining("Done."),

@@ -15,6 +15,9 @@ const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? (isComplete ? 6 : 3
 
 const attached = 10
 
+/** Number of clients that send an input before each kill. */
+const senders = isComplete ? attached : 4
+
 const token = "a-token-for-the-test-0123456789abcdef"
 
 /** Starts a server and waits until it listens. */
@@ -68,7 +71,7 @@ test(`ten clients lose nothing and repeat nothing when the server is killed ${ki
   const deliveries: Delivery[] = ["steer", "steer", "steer", "queue", "now"]
   for (let round = 0; round < kills; round += 1) {
     const before = machine.server.requests.length
-    for (const [index, { session }] of clients.entries()) {
+    for (const [index, { session }] of clients.slice(0, senders).entries()) {
       const inputID = `input-${round}-${index}`
       sent.push(inputID)
       const delivery = deliveries[(round + index) % deliveries.length]

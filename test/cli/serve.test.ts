@@ -313,7 +313,6 @@ test("loads the HTTP libraries only for the server", async () => {
   const env = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, "../../node_modules/.cache/test-modules") }
   const run = (...args: string[]) => machine.run(args, { command: [...command], env })
   for (const args of [
-    ["session", "list"],
     ["serve", "--help"],
     ["tool", "list"],
   ])

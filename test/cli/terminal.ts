@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process"
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -33,7 +33,7 @@ export interface Terminal {
   resize(columns: number, rows: number): Promise<void>
   /** Sends a signal to the program in the foreground. Default: SIGTERM. */
   terminate(signal?: NodeJS.Signals): Promise<void>
-  /** Begins to record what programs write to the terminal. */
+  /** Begins to note what programs write to the terminal. */
   log(): Promise<void>
   /** Returns what programs have written since {@link log}. */
   logged(): Promise<string>
@@ -70,6 +70,11 @@ export async function openTerminal(
     await rm(place, { recursive: true, force: true })
   })
 
+  const record = join(place, "output")
+  await writeFile(record, "")
+  await tmux("pipe-pane", "-t", "t", `cat >> ${record}`)
+  let logStart = 0
+
   const capture = (...flags: string[]) => tmux("capture-pane", "-p", ...flags, "-S", "-500", "-t", "t")
   const terminal: Terminal = {
     async tackle(...args) {
@@ -93,8 +98,15 @@ export async function openTerminal(
     screen: async () => (await capture()).trimEnd(),
     async sees(text) {
       let screen = ""
+      let length = -1
+      let last = 0
       try {
         await until(`"${text}" on the screen`, async () => {
+          // Each read of the screen starts a process, and most reads would find no change.
+          const { size } = await stat(record)
+          if (Date.now() - last < (size === length ? 500 : 80)) return false
+          length = size
+          last = Date.now()
           screen = await terminal.screen()
           return typeof text === "string" ? screen.includes(text) : text.test(screen)
         })
@@ -124,9 +136,9 @@ export async function openTerminal(
       process.kill(Number(children.trim().split(" ")[0]), signal)
     },
     async log() {
-      await tmux("pipe-pane", "-t", "t", `cat > ${place}/log`)
+      logStart = (await stat(record)).size
     },
-    logged: () => readFile(join(place, "log"), "utf8"),
+    logged: async () => (await readFile(record)).subarray(logStart).toString(),
     close: async () => void (await tmux("kill-server")),
   }
   await terminal.sees(/\$$/)

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { knownPrograms } from "../../src/permission/shell/read-only-proof.ts"
-import { runs } from "../runs.ts"
+import { isComplete, runs } from "../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory } from "./support.ts"
 
 const rules = {
@@ -51,17 +51,17 @@ function longNameWorktree(): string {
 }
 
 describe("hostile input", () => {
-  describe.each([
-    ["the defaults", {}],
-    ["own rules", rules],
-  ])("with %s", (_, user) => {
-    test.each(Object.entries(slow))("judges a long text in bounded time: %s", async (_, text) => {
-      const worktree = longNameWorktree()
-      const request = { permission: "bash", patterns: [text] }
-      const verdict = await harness().permission.check(request, scopeOf(policyOf(user), worktree))
-      expect(["allow", "ask", "deny"]).toContain(verdict.action)
-    })
-  })
+  describe.each([...(isComplete ? [["the defaults", {}] as const] : []), ["own rules", rules] as const])(
+    "with %s",
+    (_, user) => {
+      test.each(Object.entries(slow))("judges a long text in bounded time: %s", async (_, text) => {
+        const worktree = longNameWorktree()
+        const request = { permission: "bash", patterns: [text] }
+        const verdict = await harness().permission.check(request, scopeOf(policyOf(user), worktree))
+        expect(["allow", "ask", "deny"]).toContain(verdict.action)
+      })
+    },
+  )
 
   test.each(Object.entries(slow))(
     "names the programs of a long text in bounded time: %s",

@@ -31,15 +31,18 @@ const files = {
   "run.sh": "#!",
   "src/x.ts": "X",
   "src/deep/y.ts": "Y",
-  "big.bin": "\0".repeat(2_000_000),
 }
+const largeFile = { "big.bin": "\0".repeat(2_000_000) }
 
 async function engineWith(commands: readonly string[]) {
   const script: Reply[] = [
     ...commands.map((command) => ({ calls: [{ name: "bash", arguments: { command } }] })),
     { text: "done" },
   ]
-  const engine = await startEngine(script, { permission: { "*": "allow" }, sandbox: "off", files })
+  // Only where it is used, because the engine reads it several times.
+  const large = commands.some((command) => command.includes("big.bin")) ? largeFile : {}
+  const options = { permission: { "*": "allow" }, sandbox: "off", files: { ...files, ...large } } as const
+  const engine = await startEngine(script, options)
   symlinkSync("b.txt", engine.project.path("link"))
   spawnSync("git", ["init", "-q"], { cwd: engine.project.directory })
   spawnSync("git", ["add", "-A"], { cwd: engine.project.directory })
