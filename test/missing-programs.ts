@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import { browserProgram } from "./browser.ts"
 import { postgresPrograms } from "./postgres-server.ts"
 import { s3Program } from "./s3.ts"
 
@@ -13,7 +14,12 @@ const programs = [
   { name: "socat", command: ["socat", "-V"], tests: "the network of the sandbox", package: "socat" },
   { name: "tmux", command: ["tmux", "-V"], tests: "the terminal", package: "tmux" },
   { name: "PostgreSQL", command: [initdb, "--version"], tests: "PostgreSQL", package: "postgresql" },
-  { name: "Chromium", command: ["chromium", "--version"], tests: "the web page", package: "chromium" },
+  {
+    name: "Chromium",
+    command: [browserProgram ?? "chromium", "--version"],
+    tests: "the web page",
+    package: "chromium-headless-shell",
+  },
   { name: "Python 3", command: ["python3", "--version"], tests: "tools in Python", package: "python3" },
 ] as const
 

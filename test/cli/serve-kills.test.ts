@@ -11,7 +11,7 @@ import { isComplete } from "../runs.ts"
 import { createMachine, type Machine, until } from "./run-tackle.ts"
 
 /** Number of times that the server is killed. */
-const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? (isComplete ? 6 : 3))
+const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? (isComplete ? 6 : 2))
 
 const attached = 10
 

@@ -1,28 +1,21 @@
-import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { afterAll, onTestFinished } from "vitest"
+import { browserProgram } from "../browser.ts"
 import { setUp, tokens } from "../server/start-server.ts"
 
 /** The built page. */
 export const builtPage = resolve(import.meta.dirname, "../../dist/web")
 
-const program = findChromium()
-
 /** True if the tests of the page cannot run. */
-export const hasNoBrowser = program === undefined
-
-function findChromium(): string | undefined {
-  const found = spawnSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" })
-  return found.status === 0 ? found.stdout.trim() : undefined
-}
+export const hasNoBrowser = browserProgram === undefined
 
 let browser: Promise<Browser> | undefined
 
 /** Returns the browser of this test file. */
 function openBrowser(): Promise<Browser> {
   browser ??= chromium.launch({
-    executablePath: program,
+    executablePath: browserProgram,
     // The user of a container is often root. The sandbox of Chromium then does not start.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
   })
