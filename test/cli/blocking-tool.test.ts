@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
+import { isComplete } from "../runs.ts"
 import { createMachine, type Ended, type Machine, until } from "./run-tackle.ts"
 
 const endless = {
@@ -46,7 +47,10 @@ async function startBlocked(machine: Machine, flags: readonly string[] = []) {
   return run
 }
 
-test.each(Object.entries(endless))("ends a run blocked by %s at SIGTERM", async (_, body) => {
+/** All of them take the same way through the process, so a short run tries three. */
+const tried = Object.entries(endless).slice(isComplete ? 0 : 2)
+
+test.each(tried)("ends a run blocked by %s at SIGTERM", async (_, body) => {
   const run = await startBlocked(await machineWithTool(body))
   run.child.kill("SIGTERM")
   expectEnded(await run.ended)

@@ -2,12 +2,13 @@ import { existsSync, readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { isComplete } from "../runs.ts"
 import { createMachine, until } from "./run-tackle.ts"
 import { streamingScript } from "./streaming-script.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
 /** Number of streamed pieces. 100,000 with `npm run test:soak`: as many as in 20 minutes of work. */
-const deltas = Number(process.env.TACKLE_SOAK_DELTAS ?? 3_000)
+const deltas = Number(process.env.TACKLE_SOAK_DELTAS ?? (isComplete ? 3_000 : 1_500))
 const turns = Math.max(3, Math.round(deltas / 5_000))
 const stepsPerTurn = 10
 

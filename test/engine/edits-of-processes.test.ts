@@ -3,8 +3,10 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { isComplete } from "../runs.ts"
 
-const count = 100
+/** Number of edits of each process. */
+const count = isComplete ? 100 : 40
 
 /** Starts a process that makes many edits. See `edit-process.ts`. */
 function startEdits(directory: string, name: string, tool: string) {

@@ -12,6 +12,7 @@ import { openS3Contents } from "../../src/store/s3-contents.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { forEachConcurrently } from "../../src/util/concurrent.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { isComplete } from "../runs.ts"
 import { describeS3, type S3Server, startS3 } from "../s3.ts"
 import { testContentStore } from "../suites/content-store.ts"
 
@@ -106,11 +107,13 @@ describeS3("S3-compatible storage", () => {
     }
   })
 
-  test("removes only its own objects, also from a list of several pages", async () => {
+  test(`removes only its own objects${isComplete ? ", also from a list of several pages" : ""}`, async () => {
     const limits = { ...defaultContentLimits, days: 7 }
     const store = await openS3Contents(`s3://${server.bucket}/pages`, limits, server.variables)
-    // A page has at most 1,000 objects.
-    const names = Array.from({ length: 1_001 }, (_, index) => hashOf(Buffer.from(`content ${index}`)))
+    // A page of the list has at most 1,000 objects.
+    const names = Array.from({ length: isComplete ? 1_001 : 3 }, (_, index) =>
+      hashOf(Buffer.from(`content ${index}`)),
+    )
     await forEachConcurrently(names, 16, (name) => server.write(`pages/${name}`, ""))
     await server.write("pages/readme.txt", "not a content")
     await server.write("other.txt", "not a content")
