@@ -9,10 +9,10 @@ import { resolveModelAliases } from "./claude.ts"
 import { readClaudeSettings } from "./claude-settings.ts"
 import { type ConfigFile, configFiles } from "./config-files.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
-import type { ConfigLayer, ConfigSource } from "./layer.ts"
 import type { Location } from "./location.ts"
 import { entryOf, filterEntries, mergeNodes, type ObjectNode, toPlain, without } from "./node.ts"
 import { readTrustContent, trustKind } from "./project-trust-items.ts"
+import type { ConfigLayer, ConfigSource } from "./read-layer.ts"
 import type { Config } from "./schema.ts"
 import { shownName, shownNames, wholeName } from "./shown-name.ts"
 import { readSmallFile } from "./small-file.ts"
@@ -97,7 +97,7 @@ interface ReadLayers {
 async function readLayers(sources: readonly ConfigSource[], options: LoadConfigOptions): Promise<ReadLayers> {
   const read: ReadLayers = { layers: [], notes: [], problems: [] }
   if (sources.length === 0) return read
-  const { readLayer } = await import("./layer.ts")
+  const { readLayer } = await import("./read-layer.ts")
   for (const source of sources) {
     try {
       const layer = await readLayer(source, options)

@@ -4,7 +4,7 @@ import type { AuthHook } from "./auth.ts"
 
 /**
  * A plugin's hooks, in the format that OpenCode's plugins use. Most hooks receive an input and an output, and change
- * the output in place.
+ * the output in place. The engine calls them through `PluginHost`.
  */
 export interface Hooks {
   /**

@@ -10,7 +10,7 @@ import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
 import { renderTable, wrap } from "./card-parts.ts"
-import { libraryKey } from "./keys.ts"
+import { libraryKey } from "./keybindings.ts"
 import {
   automatic,
   pickAgent,

@@ -15,7 +15,7 @@ import {
   typedText,
   wrap,
 } from "./card-parts.ts"
-import { libraryKey } from "./keys.ts"
+import { libraryKey } from "./keybindings.ts"
 import type { Theme } from "./theme.ts"
 
 /** Options for {@link createPermissionCard}. */

@@ -8,7 +8,7 @@ import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { type CompletionSources, createCompletion } from "./completion.ts"
 import type { InputHistory } from "./history.ts"
 import { clipboardImage, imagePath, readImage } from "./images.ts"
-import type { Keys } from "./keys.ts"
+import type { Keys } from "./keybindings.ts"
 import { editorTheme, type Theme } from "./theme.ts"
 
 /** An input as the user wrote it. */

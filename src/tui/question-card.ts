@@ -10,7 +10,7 @@ import {
   keyHints,
   typedText,
 } from "./card-parts.ts"
-import { libraryKey } from "./keys.ts"
+import { libraryKey } from "./keybindings.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
 /** Options for {@link createQuestionCard}. */

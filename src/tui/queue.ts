@@ -2,7 +2,7 @@ import type { SessionApi } from "../client/api.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { clip } from "./card-parts.ts"
-import type { Keys } from "./keys.ts"
+import type { Keys } from "./keybindings.ts"
 import type { Theme } from "./theme.ts"
 
 /** Lets the user edit inputs that have not been delivered. */

@@ -1,7 +1,7 @@
 import type { TUI } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { SessionState } from "../view/session-state.ts"
-import type { Keys } from "./keys.ts"
+import type { Keys } from "./keybindings.ts"
 import type { PanelText } from "./panel.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Theme } from "./theme.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { ConfigError, describeProblem } from "../../src/config/errors.ts"
-import { readLayer } from "../../src/config/layer.ts"
+import { readLayer } from "../../src/config/read-layer.ts"
 
 /** Returns the problem of a file with this line, without the file name. */
 async function told(text: string, name = "tackle.json"): Promise<string> {

@@ -5,7 +5,7 @@ import type { TUI } from "@earendil-works/pi-tui"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import type { CompletionSources } from "../../src/tui/completion.ts"
 import { type InputHistory, openHistory } from "../../src/tui/history.ts"
-import { loadKeys } from "../../src/tui/keys.ts"
+import { loadKeys } from "../../src/tui/keybindings.ts"
 import { createPromptEditor, type WrittenInput } from "../../src/tui/prompt-editor.ts"
 import { keys, rendered, theme } from "./components.ts"
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import type { Input } from "../../src/schema/input.ts"
-import { loadKeys } from "../../src/tui/keys.ts"
+import { loadKeys } from "../../src/tui/keybindings.ts"
 import { createPanel } from "../../src/tui/panel.ts"
 import { createWaitingInputs, renderQueue } from "../../src/tui/queue.ts"
 import { startEngine } from "../session/engine.ts"

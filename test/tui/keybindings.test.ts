@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { KeybindingsManager, setKeybindings, TUI_KEYBINDINGS } from "@earendil-works/pi-tui"
 import { afterEach, expect, onTestFinished, test } from "vitest"
-import { loadKeys } from "../../src/tui/keys.ts"
+import { loadKeys } from "../../src/tui/keybindings.ts"
 
 afterEach(() => setKeybindings(new KeybindingsManager(TUI_KEYBINDINGS)))
 
