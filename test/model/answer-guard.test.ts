@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import type { ServerResponse } from "node:http"
 import { afterEach, describe, expect, test } from "vitest"
 import { guardAnswers } from "../../src/model/answer-guard.ts"
@@ -36,12 +37,10 @@ describe("the guard of answers", () => {
       async (answer) => {
         answer.writeHead(200, events).write("data: ")
         const piece = "x".repeat(65_536)
+        const closed = once(answer, "close")
         while (!answer.destroyed) {
           if (answer.write(piece)) await new Promise(setImmediate)
-          else
-            await Promise.race(
-              ["drain", "close"].map((name) => new Promise((next) => answer.once(name, next))),
-            )
+          else await Promise.race([once(answer, "drain"), closed])
         }
       },
       { lineBytes: 2 ** 20 },
