@@ -9,6 +9,7 @@ import {
   openToolFiles,
   type ToolFileSource,
 } from "../registry/live-tool-files.ts"
+import type { ToolFileHost } from "../registry/load-tool-file.ts"
 import type { RegisteredTool } from "../registry/registered-tool.ts"
 import { createRegistry, type Registry } from "../registry/registry.ts"
 import type { Session } from "../schema/session.ts"
@@ -97,16 +98,15 @@ function openCustomTools(
   if (!source) return undefined
   // Finds the aliases lazily, because this takes longer than the rest of the function.
   let aliases: ModuleAliases | undefined
-  const host = {
+  const host: ToolFileHost = {
     programs,
+    contain: (work) => contain(work, (error) => onProblem("uncaught error in a tool file", error)),
     get aliases() {
       aliases ??= toolAliases()
       return aliases
     },
   }
-  const files = openToolFiles(source, host)
-  const onEscape = (error: unknown) => onProblem("uncaught error in a tool file", error)
-  return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
+  return openToolFiles(source, host)
 }
 
 function isSource(given: NonNullable<TackleOptions["toolFiles"]>): given is ToolFileSource {

@@ -24,6 +24,8 @@ export interface ToolFile {
 /** Resources for loading tool files. */
 export interface ToolFileHost {
   aliases: ModuleAliases
+  /** Runs the code of module files, and handles errors that escape from it. Default: calls `work` directly. */
+  contain?<T>(work: () => Promise<T>): Promise<T>
   /** Runs executables. If undefined, executables are ignored. */
   programs?: ProgramHost
   /** Maximum time to load a file, in milliseconds. Default: 10,000. */
@@ -45,8 +47,9 @@ export interface LoadedToolFile {
  * Reports a problem if the file cannot be loaded, exceeds the time limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
+  const { contain = (work) => work() } = host
   const loaded = await (isModuleFile(file.path)
-    ? loadModuleTools(file, host)
+    ? contain(() => loadModuleTools(file, host))
     : describeProgramFile(file, host))
   const { problem } = loaded
   if (!problem) return loaded
