@@ -36,7 +36,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       // For the provider packages. See model/http-fetch.ts for the reason.
       inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, nativeImports, asciiOnly],
+    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, nativeImports, lateBuiltins, asciiOnly],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   const { output } = await bundle.write({
@@ -154,6 +154,55 @@ function importsIn(node: unknown): number[] {
   const inner = Object.values(node).flatMap(importsIn)
   if (!("type" in node) || node.type !== "ImportExpression" || !("start" in node)) return inner
   return [Number(node.start), ...inner]
+}
+
+/** Modules of Node that take up to five milliseconds to load, and that Node does not load when a program starts. */
+const slowBuiltins = [
+  "child_process",
+  "crypto",
+  "dgram",
+  "fs/promises",
+  "http",
+  "net",
+  "perf_hooks",
+  "readline",
+  "stream",
+  "stream/consumers",
+  "stream/promises",
+  "timers/promises",
+  "tls",
+  "worker_threads",
+  "zlib",
+]
+
+/** Loads slow modules of Node on their first use, because short commands use few of them. */
+const lateBuiltins: Plugin = {
+  name: "late-builtins",
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle))
+      if (file.type === "chunk" && file.fileName.endsWith(".chunk.cjs"))
+        file.code = slowBuiltins.reduce(withLateBuiltin, file.code)
+  },
+}
+
+/**
+ * Replaces the variable of a module with a function that loads the module. Leaves the variable as it is if the code uses
+ * more than members of the module. For a default import, the bundler also assigns a copy to the variable.
+ */
+function withLateBuiltin(code: string, name: string): string {
+  const variable = `node_${name.replace("/", "_")}`
+  const required = `${variable}=require("node:${name}")`
+  const copied = `${variable}=require_rolldown_runtime.r(${variable},1)`
+  const others = code.replace(required, "").replace(copied, "")
+  if (!code.includes(required) || new RegExp(`\\b${variable}\\b(?!\\.)`).test(others)) return code
+  const loaded = `let loaded;return()=>loaded??=process.getBuiltinModule("node:${name}")`
+  return (
+    code
+      .replace(copied, "0")
+      .replace(required, `${variable}=(()=>{${loaded}})()`)
+      // The parentheses are for `new`, as in `new (node_net().Socket)()`.
+      .replaceAll(new RegExp(`\\b${variable}\\.(?:default\\.)?([\\w$]+)`, "g"), `(${variable}().$1)`)
+  )
 }
 
 /**
