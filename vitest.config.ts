@@ -41,7 +41,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: built,
           env: sourceEnvironment,
-          globalSetup: ["test/missing-programs.ts"],
+          globalSetup: ["test/process-scripts.ts", "test/missing-programs.ts"],
         },
       },
       {

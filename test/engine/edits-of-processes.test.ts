@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import { isComplete } from "../runs.ts"
 
 /** Number of edits of each process. */
@@ -10,7 +10,7 @@ const count = isComplete ? 100 : 40
 
 /** Starts a process that makes many edits. See `edit-process.ts`. */
 function startEdits(directory: string, name: string, tool: string) {
-  const argv = [join(import.meta.dirname, "edit-process.ts"), directory, name, String(count), tool]
+  const argv = [processScript("test/engine/edit-process"), directory, name, String(count), tool]
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit"] })
   onTestFinished(() => {
     child.kill("SIGKILL")

@@ -8,6 +8,7 @@ import { openPgBossDispatcher } from "../../src/scale/pg-boss.ts"
 import { StoreError } from "../../src/store/store.ts"
 import { errorMessage } from "../../src/util/errors.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { processScript } from "../process-scripts.ts"
 import { testDispatcher } from "../suites/dispatcher.ts"
 
 describePostgres("pg-boss", () => {
@@ -40,10 +41,13 @@ describePostgres("pg-boss", () => {
         return dispatcher
       },
       async takeInProcess() {
-        const script = new URL("./dispatch-process.ts", import.meta.url).pathname
-        const child = spawn(process.execPath, [script, server.url(), schema], {
-          stdio: ["ignore", "pipe", "inherit"],
-        })
+        const child = spawn(
+          process.execPath,
+          [processScript("test/scale/dispatch-process"), server.url(), schema],
+          {
+            stdio: ["ignore", "pipe", "inherit"],
+          },
+        )
         const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
         const kill = async () => {
           if (child.exitCode !== null || child.signalCode !== null) return

@@ -7,6 +7,7 @@ import { SessionBusyError } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import { startEngine } from "./engine.ts"
 import { resultsOf, run, tool, toolParts } from "./run.ts"
 
@@ -30,10 +31,13 @@ test("tells the model the fate of each call after kill -9", {
   disposer.defer(() => server.close())
   disposer.defer(() => project.remove())
 
-  const script = new URL("./prompt-process.ts", import.meta.url).pathname
-  const child = spawn(process.execPath, [script, project.directory, server.url], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  const child = spawn(
+    process.execPath,
+    [processScript("test/session/prompt-process"), project.directory, server.url],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   let printed = ""
   child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()))
   await expect.poll(() => printed, { timeout: 25_000 }).toMatch(/running/)

@@ -10,6 +10,7 @@ import { migratePostgres, openPostgresStore } from "../../src/store/postgres.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { processScript } from "../process-scripts.ts"
 import { resultsOf } from "./run.ts"
 
 const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
@@ -48,10 +49,13 @@ function testControl(databaseOf: () => Promise<string | undefined>): void {
     })
     disposer.defer(() => model.close())
     const database = await databaseOf()
-    const script = new URL("./control-process.ts", import.meta.url).pathname
-    const child = spawn(process.execPath, [script, project.directory, model.url, database ?? ""], {
-      stdio: ["pipe", "pipe", "inherit"],
-    })
+    const child = spawn(
+      process.execPath,
+      [processScript("test/session/control-process"), project.directory, model.url, database ?? ""],
+      {
+        stdio: ["pipe", "pipe", "inherit"],
+      },
+    )
     disposer.defer(() => void child.kill("SIGKILL"))
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
     const next = async () => JSON.parse(String((await lines.next()).value))

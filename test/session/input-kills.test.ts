@@ -6,6 +6,7 @@ import { expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 
 /** Number of processes that are killed. */
 const kills = Number(process.env.TACKLE_TEST_KILLS ?? 6)
@@ -36,9 +37,14 @@ test("no input is lost or delivered twice when processes that share a session ar
   const session = await tackle.sessions.create()
   const sent: string[] = []
 
-  const script = new URL("./input-process.ts", import.meta.url).pathname
   async function killOne(name: string): Promise<void> {
-    const given = [script, project.directory, server.url, session.id, name]
+    const given = [
+      processScript("test/session/input-process"),
+      project.directory,
+      server.url,
+      session.id,
+      name,
+    ]
     const child = spawn(process.execPath, given, { stdio: ["ignore", "pipe", "inherit"] })
     const ended = once(child, "exit")
     const lines = createInterface(child.stdout)

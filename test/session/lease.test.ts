@@ -7,6 +7,7 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Store } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import { aSession } from "../suites/records.ts"
 import { run } from "./run.ts"
 
@@ -67,10 +68,13 @@ test("refuses a second engine while a session is in use, without changes", async
 test("ignores the lease of a killed process", async () => {
   await using disposer = new AsyncDisposableStack()
   const { project, server, options } = await place(disposer)
-  const script = new URL("./prompt-process.ts", import.meta.url).pathname
-  const child = spawn(process.execPath, [script, project.directory, server.url, "wait"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  const child = spawn(
+    process.execPath,
+    [processScript("test/session/prompt-process"), project.directory, server.url, "wait"],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 25_000 }).toBe("")
   const tackle = await createTackle(options)
   disposer.defer(() => tackle.close())

@@ -7,6 +7,7 @@ import { migratePostgres, openPostgresStore } from "../../src/store/postgres.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { processScript } from "../process-scripts.ts"
 import { run } from "./run.ts"
 
 describePostgres("a session in PostgreSQL that two processes use", () => {
@@ -33,10 +34,16 @@ describePostgres("a session in PostgreSQL that two processes use", () => {
       },
     })
     disposer.defer(() => model.close())
-    const script = new URL("./postgres-process.ts", import.meta.url).pathname
     const child = spawn(
       process.execPath,
-      [script, project.directory, model.url, postgres.url(), String(leaseMs), text],
+      [
+        processScript("test/session/postgres-process"),
+        project.directory,
+        model.url,
+        postgres.url(),
+        String(leaseMs),
+        text,
+      ],
       { stdio: ["ignore", "pipe", "inherit"] },
     )
     disposer.defer(() => void child.kill("SIGKILL"))

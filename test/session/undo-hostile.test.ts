@@ -26,6 +26,7 @@ import { UndoRefusedError } from "../../src/files/put-back.ts"
 import { SessionBusyError, type SessionHandle } from "../../src/session/handle.ts"
 import { type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import { type Engine, startEngine } from "./engine.ts"
 import { run } from "./run.ts"
 
@@ -336,10 +337,13 @@ test("undoes a turn whose process was killed", async () => {
     script: turns([read("a.txt"), write("a.txt", "B"), write("new.txt", "N"), bash("sleep 300")]),
   })
   onTestFinished(() => server.close())
-  const script = new URL("./prompt-process.ts", import.meta.url).pathname
-  const child = spawn(process.execPath, [script, project.directory, server.url], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  const child = spawn(
+    process.execPath,
+    [processScript("test/session/prompt-process"), project.directory, server.url],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   let started = 0
   for await (const piece of child.stdout) {
     started += String(piece).split("running").length - 1

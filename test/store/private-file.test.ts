@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { updatePrivateFile } from "../../src/store/private-file.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 
 async function directory(): Promise<string> {
   const project = await temporaryProject()
@@ -12,13 +13,11 @@ async function directory(): Promise<string> {
   return project.directory
 }
 
-const script = (name: string) => join(import.meta.dirname, name)
-
 test("keeps the writes of many concurrent processes", async () => {
   const data = await directory()
   const [writers, each] = [6, 15]
   const ends = Array.from({ length: writers }, (_, index) => {
-    const argv = [script("private-file-writer.ts"), data, `w${index}`, String(each)]
+    const argv = [processScript("test/store/private-file-writer"), data, `w${index}`, String(each)]
     return once(spawn(process.execPath, argv, { stdio: "inherit" }), "exit")
   })
   expect(await Promise.all(ends)).toEqual(Array(writers).fill([0, null]))

@@ -19,6 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openReadOnlySqliteStore, openSqliteStore } from "../../src/store/sqlite.ts"
 import { StoreError, StoreRemovedError } from "../../src/store/store.ts"
+import { processScript } from "../process-scripts.ts"
 import { testControl } from "../suites/control.ts"
 import { type LeasePlace, testLeases } from "../suites/leases.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
@@ -312,8 +313,7 @@ describe("several processes", () => {
   })
 
   function writer(name: string, commits: number): ChildProcess {
-    const program = join(import.meta.dirname, "writer.ts")
-    const child = spawn(process.execPath, [program, path, name, String(commits)], {
+    const child = spawn(process.execPath, [processScript("test/store/writer"), path, name, String(commits)], {
       stdio: ["ignore", "pipe", "inherit"],
     })
     children.push(child)

@@ -1,6 +1,7 @@
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
 import { startProcess } from "../../../src/util/process.ts"
+import { processScript } from "../../process-scripts.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 
@@ -9,7 +10,7 @@ test.each(["tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "au
   "passes the official scenario %s",
   async (scenario) => {
     let said = ""
-    const client = `${process.execPath} ${root}/scripts/mcp-conformance-client.ts`
+    const client = `${process.execPath} ${processScript("scripts/mcp-conformance-client")}`
     const suite = await startProcess({
       argv: [`${root}/node_modules/.bin/conformance`, "client", "--scenario", scenario, "--command", client],
       cwd: root,
