@@ -194,7 +194,8 @@ function withLateBuiltin(code: string, name: string): string {
   const required = `${variable}=require("node:${name}")`
   const copied = `${variable}=require_rolldown_runtime.r(${variable},1)`
   const others = code.replace(required, "").replace(copied, "")
-  if (!code.includes(required) || new RegExp(`\\b${variable}\\b(?!\\.)`).test(others)) return code
+  const otherUse = new RegExp(`\\b${variable}\\b(?!\\.(?!default\\b)|\\.default\\.)`)
+  if (!code.includes(required) || otherUse.test(others)) return code
   const loaded = `let loaded;return()=>loaded??=process.getBuiltinModule("node:${name}")`
   return (
     code

@@ -49,7 +49,6 @@ function reasonAndAdvice(cause: unknown): string {
  */
 const batchSize = 8
 
-const makeFifos = promisify(execFile)
 const ready: Pipe[] = []
 let making: Promise<void> | undefined
 
@@ -82,7 +81,7 @@ export function preparePipes(): void {
 export async function openInputPipe(): Promise<Pipe> {
   return await inOwnDirectory(async (directory) => {
     const path = join(directory, "in")
-    await makeFifos("mkfifo", ["-m", "600", path], { cwd: "/" })
+    await makeFifos([path])
     return openForChild(path)
   })
 }
@@ -113,10 +112,14 @@ function makePipesOnce(): Promise<void> {
   return making
 }
 
+async function makeFifos(paths: readonly string[]): Promise<void> {
+  await promisify(execFile)("mkfifo", ["-m", "600", ...paths], { cwd: "/" })
+}
+
 async function makePipes(): Promise<void> {
   await inOwnDirectory(async (directory) => {
     const paths = Array.from({ length: batchSize }, (_, index) => join(directory, String(index)))
-    await makeFifos("mkfifo", ["-m", "600", ...paths], { cwd: "/" })
+    await makeFifos(paths)
     for (const path of paths) ready.push(openBothEnds(path))
   })
 }

@@ -34,6 +34,18 @@ test("runs through links, from any directory, and as a script of node", async ()
   expect(script).toMatchObject({ code: 0, stdout: "with 'quotes' and\nlines\n" })
 })
 
+test("runs through a relative link in a linked directory, as where /bin is a link to /usr/bin", async () => {
+  const machine = await createMachine()
+  const path = (...names: string[]) => join(machine.home, ...names)
+  await mkdir(path("usr/bin"), { recursive: true })
+  await mkdir(path("share"))
+  await symlink(dirname(dirname(tackleCommand)), path("share/tackle"))
+  await symlink("../../share/tackle/bin/tackle", path("usr/bin/tackle"))
+  await symlink("usr/bin", path("bin"))
+  const version = await machine.run(["--version"], { command: [path("bin/tackle")] })
+  expect(version).toMatchObject({ code: 0, stderr: "" })
+})
+
 test.skipIf(!oldNode)(
   "hands over from an old node to the one beside the command, with signals and exit code",
   async () => {
