@@ -14,7 +14,7 @@ const shared = {
   retry: process.env.CI ? 2 : 0,
 }
 
-/** Each process that a test starts strips the types of several hundred sources. The cache saves two thirds of this time. */
+/** Some processes of tests strip the types of several hundred sources. The cache saves two thirds of this time. */
 const sourceEnvironment = {
   NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/test-modules"),
 }
