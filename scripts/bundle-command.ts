@@ -179,9 +179,15 @@ const slowBuiltins = [
 const lateBuiltins: Plugin = {
   name: "late-builtins",
   generateBundle(_options, bundle) {
-    for (const file of Object.values(bundle))
-      if (file.type === "chunk" && file.fileName.endsWith(".chunk.cjs"))
-        file.code = slowBuiltins.reduce(withLateBuiltin, file.code)
+    let isChanged = false
+    for (const file of Object.values(bundle)) {
+      if (file.type !== "chunk" || !file.fileName.endsWith(".chunk.cjs")) continue
+      const code = slowBuiltins.reduce(withLateBuiltin, file.code)
+      isChanged ||= code !== file.code
+      file.code = code
+    }
+    if (!isChanged)
+      throw new Error("The bundler writes `require` in another form. Adapt the function withLateBuiltin.")
   },
 }
 
