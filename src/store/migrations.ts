@@ -173,13 +173,35 @@ export function migrate(database: DatabaseSync): void {
   try {
     const version = pragma(database, "user_version")
     for (const script of migrations.slice(version)) database.exec(script)
-    database.exec(`PRAGMA application_id = ${applicationID}`)
-    database.exec(`PRAGMA user_version = ${Math.max(version, migrations.length)}`)
+    database.exec(mark(Math.max(version, migrations.length)))
     database.exec("COMMIT")
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK")
     throw error
   }
+}
+
+/** Returns the statements that mark a database as a Tackle database of this version. */
+function mark(version: number): string {
+  return `PRAGMA application_id = ${applicationID}; PRAGMA user_version = ${version}`
+}
+
+/** The statements that create the tables of the newest version in an empty database. */
+let newestTables: string | undefined
+
+/**
+ * Creates the tables of the newest version in an empty database in memory. The first call migrates; the others create
+ * the resulting tables, which takes 1 ms instead of 3 ms.
+ */
+export function createTables(database: DatabaseSync): void {
+  if (newestTables !== undefined) {
+    database.exec(newestTables)
+    return
+  }
+  migrate(database)
+  const created = database.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid").all()
+  const statements = created.map(({ sql }) => String(sql))
+  newestTables = ["BEGIN", ...statements, mark(migrations.length), "COMMIT"].join(";")
 }
 
 function pragma(database: DatabaseSync, name: "user_version" | "application_id"): number {

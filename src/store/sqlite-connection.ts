@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
-import { type DatabaseVersion, migrate, migrations, readVersion } from "./migrations.ts"
+import { createTables, type DatabaseVersion, migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError, StoreRemovedError } from "./store.ts"
 
 /**
@@ -63,7 +63,7 @@ export function openMemoryConnection(): SqliteConnection {
   const path = ":memory:"
   const database = new sqlite.DatabaseSync(path, { enableForeignKeyConstraints: true })
   return guarded(path, () => {
-    migrate(database)
+    createTables(database)
     return connect(path, database, 0)
   })
 }
