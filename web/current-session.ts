@@ -5,7 +5,7 @@ import { type FollowedSession, followSession } from "../src/view/follow-session.
 import type { SessionState } from "../src/view/session-state.ts"
 import { api, followAll, isActive, isLoggedIn, isOnline, oneStream, watchVisibility } from "./connection.ts"
 import { errorText } from "./errors.ts"
-import { announce, attempt, notify } from "./notices.tsx"
+import { announce, attempt, closeInformation, notify } from "./notices.tsx"
 import { loadSessions } from "./session-list-data.ts"
 
 /** Id of the open session, or undefined on the start page. Stored in the fragment of the page's address. */
@@ -66,6 +66,7 @@ export function followAddress(): void {
   watchVisibility()
   effect(() => {
     const id = sessionID.value
+    closeInformation()
     if (isLoggedIn.value) void load(id)
     else stop()
   })

@@ -38,6 +38,11 @@ export function announce(text: string): void {
   announced.value = text
 }
 
+/** Closes all messages except errors. Call this when the user opens another session, because they cover a part of it. */
+export function closeInformation(): void {
+  notices.value = notices.peek().filter(({ kind }) => kind === "error")
+}
+
 function close(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id)
 }

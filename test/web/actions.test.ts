@@ -41,6 +41,8 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     await page.getByText("Two.").waitFor()
     await page.goto(`${server.url}/#${original}`)
     await page.getByText("Two.").waitFor()
+    // The message would cover the first turn.
+    expect(await page.getByText("This is a copy of the session.").count()).toBe(0)
     await page.getByRole("article", { name: "You" }).first().hover()
     await page.getByRole("button", { name: "Fork from this turn" }).first().click()
     await expect.poll(() => openID(page)).not.toBe(original)
