@@ -55,7 +55,12 @@ export default async function bundleProcessScripts(project: TestProject): Promis
     plugins: [sourceLocations],
     checks: { ineffectiveDynamicImport: false },
   })
-  await bundle.write({ dir: fresh, entryFileNames: "[name].mjs", chunkFileNames: "[name]-[hash].mjs" })
+  await bundle.write({
+    dir: fresh,
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+    banner: ({ isEntry }) => (isEntry ? storeCompiledCode : ""),
+  })
   await bundle.close()
   try {
     renameSync(fresh, directory)
@@ -65,6 +70,10 @@ export default async function bundleProcessScripts(project: TestProject): Promis
   }
   removeOldBundles()
 }
+
+/** Node stores compiled code when a process exits, but most of these processes are killed. */
+const storeCompiledCode =
+  'import { flushCompileCache } from "node:module"; globalThis.setTimeout(flushCompileCache, 200).unref();'
 
 /** Lets a bundled source find the files beside it, such as the description of a tool. */
 const sourceLocations: Plugin = {
