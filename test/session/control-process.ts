@@ -9,7 +9,7 @@ import { openPostgresStore } from "../../src/store/postgres.ts"
 import { tool } from "./run.ts"
 
 const [directory = "", model = "", database = ""] = process.argv.slice(2)
-const store = database === "" ? undefined : await openPostgresStore(database, { leaseMs: 1000 })
+const store = database === "" ? undefined : await openPostgresStore(database)
 const tackle = await createTackle({
   directory,
   // The file locks and journals of another machine.

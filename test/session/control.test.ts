@@ -61,7 +61,7 @@ function testControl(databaseOf: () => Promise<string | undefined>): void {
     const next = async () => JSON.parse(String((await lines.next()).value))
     const id = String((await lines.next()).value)
 
-    const store = database === undefined ? undefined : await openPostgresStore(database, { leaseMs: 1000 })
+    const store = database === undefined ? undefined : await openPostgresStore(database)
     disposer.defer(() => store?.close())
     const options: TackleOptions = {
       directory: project.directory,
