@@ -69,7 +69,7 @@ test("drops a changed skill, agent or command of the project, one line each, unt
         await machine.project.write(".tackle/agent/helper.md", agent("repair"))
         await machine.project.write(".tackle/command/new.md", "New.")
       }
-      if (index === 2) await machine.run(["trust", "--yes"])
+      if (index === 2) await machine.trust()
       return index < 4 ? look : { text: "Done." }
     },
   })

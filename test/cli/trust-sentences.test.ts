@@ -125,7 +125,7 @@ describe("project trust", () => {
         ".tackle/tool/hello.ts": hello,
       },
     })
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     await machine.project.write(
       "tackle.json",
       '{ "permission": { "bash": { "make": "allow", "rm *": "allow" } } }',
@@ -137,7 +137,7 @@ describe("project trust", () => {
 
   test("does not extend trust to nested directories or worktrees", async () => {
     const machine = await createMachine({ git: true, files: { ".tackle/tool/hello.ts": hello } })
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     const nested = machine.project.path("vendor/nested")
     await mkdir(join(nested, ".git"), { recursive: true })
     await mkdir(join(nested, ".tackle/tool"), { recursive: true })

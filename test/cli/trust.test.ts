@@ -30,7 +30,7 @@ test("covers a file that a config substitutes", async () => {
     files: { "tackle.json": '{"shell":"{file:shell.txt}"}', "shell.txt": "/bin/sh" },
   })
   const list = async () => (await machine.run(["trust", "--list"])).stdout
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   expect(await list()).toMatch(
     /^tackle\.json {2}\(trusted\)\n {2}shell = .+ \(.+includes the file shell\.txt\)$/m,
   )

@@ -65,7 +65,7 @@ test("runs every import by path as it was hashed: helpers, siblings, CommonJS, e
         'const { name } = require("./lib/common.cjs"); module.exports = { description: "x", args: {}, execute: async () => name }\n',
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const outputs = ["all", "moody", "later", "requires"].map((id) => machine.run([...call, id, "{}"]))
   expect((await Promise.all(outputs)).map(({ stdout, stderr }) => stdout + stderr)).toEqual([
     "helper,data,common,Says something.\n",
@@ -105,7 +105,7 @@ test("treats the project's own name and links in node_modules as paths, unlike i
     },
   })
   await symlink("../packages/space", machine.project.path("node_modules/space"))
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   for (const id of ["self", "required", "linked"]) {
     const run = await machine.run([...call, id, "{}"])
     expect(run.stderr).toMatch(/\.cjs is imported by \S+, but was not trusted together with that file/)
@@ -127,7 +127,7 @@ test("does not run code outside the tool folders, which trust does not cover", a
   })
   const { symlink } = await import("node:fs/promises")
   await symlink("../../../src", machine.project.path(".tackle/tool/linked"))
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const run = await machine.run([...call, "fine", "{}"])
   expect(run.stdout).toBe("fine\n")
   expect(run.stderr).toMatch(
