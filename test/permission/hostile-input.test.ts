@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { knownPrograms } from "../../src/permission/shell/read-only-proof.ts"
-import { isComplete, runs } from "../runs.ts"
+import { isComplete } from "../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory } from "./support.ts"
 
 const rules = {
@@ -13,7 +13,9 @@ const rules = {
   edit: { "gen/**": "deny" },
 } as const
 
-const many = runs(50_000)
+/** Returns the full length in CI, and an eighth otherwise. */
+const long = (full: number) => (isComplete ? full : Math.ceil(full / 8))
+const many = long(50_000)
 const list = (count: number, write: (index: number) => string, separator = " ") =>
   Array.from({ length: count }, (_, index) => write(index)).join(separator)
 
@@ -22,25 +24,25 @@ const list = (count: number, write: (index: number) => string, separator = " ") 
  * longer.
  */
 const slow: Record<string, string> = {
-  "open braces": `echo ${"{a,".repeat(runs(60_000))}`,
+  "open braces": `echo ${"{a,".repeat(long(60_000))}`,
   "open brackets": `echo x${"[".repeat(many)}*`,
   "dots in a path": `cat a/${"./".repeat(many)}x`,
   "separators in a word": `x ${"a=".repeat(many)}`,
   "separators in code": `python3 -c '${"a=b,c:".repeat(many / 3)}'`,
   "quotes in code": `python3 -c '${'"'.repeat(many)}'`,
-  "quoted words": `python3 -c ${`'"' `.repeat(runs(20_000))}`,
-  options: `git ${list(runs(6_000), (i) => `-c a.b${i}=c`)} log`,
-  "moving options": `git ${"-C a ".repeat(runs(10_000))}log`,
-  wrappers: `${"xargs ".repeat(runs(20_000))}ls`,
-  words: `rm ${list(isComplete ? 25_000 : 2_000, (i) => `f${i}`)}`,
-  commands: list(isComplete ? 5_000 : 500, (i) => `cp a${i} b${i}`, "; "),
+  "quoted words": `python3 -c ${`'"' `.repeat(long(20_000))}`,
+  options: `git ${list(long(6_000), (i) => `-c a.b${i}=c`)} log`,
+  "moving options": `git ${"-C a ".repeat(long(10_000))}log`,
+  wrappers: `${"xargs ".repeat(long(20_000))}ls`,
+  words: `rm ${list(long(25_000), (i) => `f${i}`)}`,
+  commands: list(long(5_000), (i) => `cp a${i} b${i}`, "; "),
   "nested texts": `${"bash -c '".repeat(200)}ls`,
   "unclear syntax": `curl ${"|".repeat(many)}`,
   "a pipeline without an end": "a|".repeat(20_000),
   "pipelines in groups": `${"a|".repeat(300)}{ `.repeat(40),
-  "evaluated words": `eval ${"a ".repeat(runs(10_000))}`,
+  "evaluated words": `eval ${"a ".repeat(long(10_000))}`,
   "globs over the file system": list(60, (i) => `cat /**/x${i}*`, "; "),
-  "repeated directories": `grep -r x ${list(runs(3_000), (i) => `/usr${"/".repeat((i % 9) + 1)}lib`)}`,
+  "repeated directories": `grep -r x ${list(long(3_000), (i) => `/usr${"/".repeat((i % 9) + 1)}lib`)}`,
   "wildcards in a name": `cat ${"*a".repeat(120)}b`,
 }
 
