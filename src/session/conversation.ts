@@ -2,7 +2,7 @@ import { createFileTracker, type ListableFileTracker } from "../files/file-track
 import { createPromptBuilder } from "../model/history-to-prompt.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
-import type { Lease } from "../store/store.ts"
+import { DamagedRowError, type Lease } from "../store/store.ts"
 import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
 import { continueIdsAfter } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
@@ -48,7 +48,10 @@ export interface Conversation {
    * are pruned or a summary is added.
    */
   shortened(history: MessageWithParts[]): void
-  /** Closes messages and calls that are still open in the store because a run could not store its end. */
+  /**
+   * Closes messages and calls that are still open in the store because a run could not store its end. Stops at a damaged
+   * message, because a later attempt could not close more.
+   */
   settle(): Promise<void>
   /** Makes the next call to `history` read from the store again. */
   forget(): void
@@ -121,7 +124,11 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
       conversation.toPrompt = createPromptBuilder()
     },
     async settle() {
-      for await (const page of historyPages(readPage)) await settlePage(page)
+      try {
+        for await (const page of historyPages(readPage)) await settlePage(page)
+      } catch (error) {
+        if (!(error instanceof DamagedRowError)) throw error
+      }
     },
     forget() {
       history = undefined

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { waitForLease, withLease } from "../../src/session/lease.ts"
@@ -137,4 +138,24 @@ test.each([
   expect(checks).toBe(seesWrites ? 3 : 2)
   ending.abort()
   await expect(waiting).rejects.toThrow()
+})
+
+test("releases a session whose run fails at a damaged message, so that another engine can delete it", async () => {
+  await using disposer = new AsyncDisposableStack()
+  const { project, options } = await place(disposer)
+  const first = await createTackle(options)
+  const { session } = await run({ tackle: first }, { text: "hello" })
+  await first.close()
+  using database = new DatabaseSync(project.path(".data/tackle.db"))
+  database.exec("UPDATE parts SET data = '{'")
+
+  const [second, third] = [await createTackle(options), await createTackle(options)]
+  disposer.defer(() => second.close())
+  disposer.defer(() => third.close())
+  const damaged = await second.sessions.get(session.id)
+  if (!damaged) throw new Error("the session does not exist")
+  const { end } = await run({ tackle: second }, { session: damaged, text: "hello" })
+  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+  await third.sessions.delete(session.id)
+  expect(await third.sessions.get(session.id)).toBeUndefined()
 })
