@@ -27,8 +27,8 @@ import { openWorkspaceWithProblems, trustedItems, type Workspace, type Workspace
 
 /**
  * Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. Reports
- * problems with tools and permission names once per process. Throws `UsageError` if a flag contains a misspelled
- * permission.
+ * problems with tools and permission names once per process and project, and untrusted items when they change. Throws
+ * `UsageError` if a flag contains a misspelled permission.
  */
 export async function openTackle(
   workspace: Workspace,
@@ -39,9 +39,9 @@ export async function openTackle(
   const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
   tackle.subscribe(eventLogger(workspace.log))
   for (const { file, message } of tackle.problems())
-    warnOnce(workspace.hide(`${wholeName(file)}: ${message}`))
+    warnOnce(workspace, workspace.hide(`${wholeName(file)}: ${message}`))
   reportIgnored(workspace)
-  for (const line of misspeltPermissions(workspace)) warnOnce(line)
+  for (const line of misspeltPermissions(workspace)) warnOnce(workspace, line)
   try {
     await checkRuleFlags(workspace, flags, async () => (await tackle.tools()).map(({ id }) => id))
   } catch (error) {
@@ -77,23 +77,25 @@ function keepKeysFromChildren({ config: { config }, environment }: Workspace): v
 
 const warned = new Set<string>()
 
-/** Prints a notice unless this process has already printed it, because a command may open several engines. */
-function warnOnce(text: string): void {
-  if (warned.has(text)) return
-  warned.add(text)
+/** Prints a notice once per process and project, because a command may open several engines. */
+function warnOnce({ worktree }: Workspace, text: string): void {
+  const notice = `${worktree}\0${text}`
+  if (warned.has(notice)) return
+  warned.add(notice)
   warn(text)
 }
 
-/** Most recently reported untrusted items. */
-let reportedItems = ""
+/** Most recently reported untrusted items of each project. */
+const reportedItems = new Map<string, string>()
 
-function reportIgnored({ config, untrusted }: Workspace): void {
+function reportIgnored({ config, untrusted, worktree }: Workspace): void {
   const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...files]
   const items = ignored.join("; ")
-  // A command may open several engines, also in other directories.
-  if (items === "" || items === reportedItems) return
-  reportedItems = items
+  // A command may open several engines.
+  if (items === (reportedItems.get(worktree) ?? "")) return
+  reportedItems.set(worktree, items)
+  if (items === "") return
   warn(
     `this project is not trusted in its current state. These items are ignored: ${items}. Run \`tackle trust\` to review and enable them.`,
   )
