@@ -2,7 +2,9 @@ import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
 import { isComplete } from "../runs.ts"
-import { createMachine, type Ended, type Machine, until } from "./run-tackle.ts"
+import { createMachine, type Ended, type Machine, until, useOwnProcesses } from "./run-tackle.ts"
+
+useOwnProcesses()
 
 const endless = {
   "an endless loop that catches everything": 'for (;;) { try { JSON.parse("{") } catch {} }',

@@ -1,5 +1,15 @@
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf, eventsOf, only, tackleCommand } from "./run-tackle.ts"
+import {
+  callsOf,
+  createMachine,
+  endOf,
+  eventsOf,
+  only,
+  tackleCommand,
+  useOwnProcesses,
+} from "./run-tackle.ts"
+
+useOwnProcesses()
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
 

@@ -1,7 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
-import { callsOf, createMachine, endOf, eventsOf, only, until } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, eventsOf, only, until, useOwnProcesses } from "./run-tackle.ts"
+
+useOwnProcesses()
 
 const script: Reply[] = [{ calls: [{ name: "own", arguments: {} }] }, { text: "Done." }]
 

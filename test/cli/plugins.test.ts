@@ -1,7 +1,9 @@
 import { symlink } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, useOwnProcesses } from "./run-tackle.ts"
+
+useOwnProcesses()
 
 /** A module that shows on stderr that it ran. */
 const loud = 'console.error("IT RAN"); export default async () => ({})'

@@ -3,14 +3,12 @@ import { statfsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
-import { expect, onTestFinished } from "vitest"
-import { findWorktree } from "../../src/config/location.ts"
-import { projectTrustItems } from "../../src/config/project-trust-items.ts"
-import { dataPaths } from "../../src/engine/data-directory.ts"
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
 import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
-import { openTrust } from "../../src/permission/trust.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { isComplete } from "../runs.ts"
+import { runShared } from "./run-shared.ts"
 
 /** The command of the repository. */
 export const tackleCommand = resolve(import.meta.dirname, "../../bin/tackle")
@@ -48,9 +46,11 @@ export interface Machine {
   data: string
   server: ModelServer
   env: Record<string, string>
+  /** Starts a command in a process of its own. */
   start(args: readonly string[], options?: StartOptions): Started
+  /** Runs a command in a process that tests share, or in a process of its own in CI and after `useOwnProcesses`. */
   run(args: readonly string[], options?: StartOptions): Promise<Ended>
-  /** Trusts all items of the project like `tackle trust --yes`, without starting a process. */
+  /** Trusts all items of the project. */
   trust(): Promise<void>
 }
 
@@ -60,6 +60,21 @@ export interface MachineOptions {
   script?: Script
   /** Merged over the config that names the scripted model as `test/m`. Null: no config at all. */
   config?: Record<string, unknown> | null
+}
+
+let sharesProcess = !isComplete
+
+/**
+ * Gives each command of a test file its own process. Needed if the tests are about the process, or change code that a
+ * process loads only once.
+ */
+export function useOwnProcesses(): void {
+  beforeAll(() => {
+    sharesProcess = false
+  })
+  afterAll(() => {
+    sharesProcess = !isComplete
+  })
 }
 
 /** Where homes are created: in memory if there is space, because each command waits several times for the disk. */
@@ -96,13 +111,17 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   }
   const start = (args: readonly string[], given: StartOptions = {}) =>
     startTackle(args, { cwd: project.directory, ...given, env: { ...env, ...given.env } })
-  async function trust(): Promise<void> {
-    const { directory } = project
-    const location = { directory, worktree: findWorktree(directory), home, environment: env }
-    const items = await projectTrustItems({ ...location, dataDirectory: data })
-    openTrust(dataPaths(data).trust).trust(location.worktree, items)
+  async function run(args: readonly string[], options: StartOptions = {}): Promise<Ended> {
+    const { command, stdin, timeoutMs = 25_000, cwd = project.directory } = options
+    // Hints repeat the most recent `--dir` of their process.
+    const canShare = sharesProcess && !command && stdin === undefined && !args.includes("--dir")
+    const request = { args, cwd, env: { ...env, ...options.env } }
+    return (await (canShare && runShared(request, timeoutMs))) || start(args, options).ended
   }
-  return { project, home, data, server, env, start, run: (args, given) => start(args, given).ended, trust }
+  async function trust(): Promise<void> {
+    expect(await run(["trust", "--yes"])).toMatchObject({ code: 0 })
+  }
+  return { project, home, data, server, env, start, run, trust }
 }
 
 /** Runs `tackle doctor` without its sandbox checks, which start dozens of programs. */

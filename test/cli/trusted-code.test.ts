@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs"
 import { symlink } from "node:fs/promises"
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, useOwnProcesses } from "./run-tackle.ts"
+
+useOwnProcesses()
 
 const says = (expression: string, before = "") =>
   `${before}\nexport default { description: "Says something.", args: {}, execute: async () => String(${expression}) }\n`
