@@ -66,17 +66,21 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
   const session = await namedSession(client, flags.session)
   const info = await session.info()
   const view = createView({ ...flags, takesPrompts: true }, info)
-  view.continues(info)
-  await showRecent(session, view)
-  await interruptible((signal) =>
-    followByLines({
-      api: client,
-      session,
-      worktree: info.worktree,
-      after: info.seq,
-      view,
-      auto: flags.auto,
-      signal,
-    }),
-  )
+  try {
+    view.continues(info)
+    await showRecent(session, view)
+    await interruptible((signal) =>
+      followByLines({
+        api: client,
+        session,
+        worktree: info.worktree,
+        after: info.seq,
+        view,
+        auto: flags.auto,
+        signal,
+      }),
+    )
+  } finally {
+    await view.end()
+  }
 }

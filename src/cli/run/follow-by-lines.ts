@@ -77,7 +77,6 @@ export async function followByLines(options: LineOptions): Promise<void> {
     stopHandling()
     leave.abort()
     lines.close()
-    await view.end()
   }
 }
 

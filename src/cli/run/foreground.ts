@@ -48,8 +48,8 @@ export async function inForeground(
 ): Promise<void> {
   // The URL may contain a password.
   const serverFlags = flags.database === undefined ? undefined : '--database "…"'
-  const view = createView({ ...flags, serverFlags }, workspace)
   const restoreNetwork = await useNetworkSettings(workspace.environment)
+  const view = createView({ ...flags, serverFlags }, workspace)
   try {
     const tackle = await openTackle(workspace, rules, overrides)
     try {

@@ -134,16 +134,20 @@ async function openPlain({
   const opened = session ?? (await api.sessions.create(defaults))
   const info = await opened.info()
   const view = createView({ format: "text", takesPrompts: true }, info)
-  const after = await opened.sequence()
-  if (session) {
-    view.continues(info)
-    await showRecent(opened, view)
+  try {
+    const after = await opened.sequence()
+    if (session) {
+      view.continues(info)
+      await showRecent(opened, view)
+    }
+    const { worktree } = info
+    await followByLines({
+      ...{ api, session: opened, worktree, after, view, prompt: first, lines, signal },
+      interruptsRun: true,
+    })
+  } finally {
+    await view.end()
   }
-  const { worktree } = info
-  await followByLines({
-    ...{ api, session: opened, worktree, after, view, prompt: first, lines, signal },
-    interruptsRun: true,
-  })
   return opened.id
 }
 
