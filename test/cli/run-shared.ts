@@ -41,11 +41,13 @@ function startSharedProcess(onEnd: () => void): SharedProcess {
   let code: number | undefined
   let onEnded: ((ended: Ended) => void) | undefined
 
+  function finish(ended: Pick<Ended, "code" | "signal">): void {
+    const [stdout, stderr] = [output.stdout, output.stderr].map((text) => text.replace(endOfOutput, ""))
+    onEnded?.({ ...ended, stdout: stdout ?? "", stderr: stderr ?? "" })
+  }
   function finishIfComplete(): void {
-    const { stdout, stderr } = output
-    if (code === undefined || !stdout.endsWith(endOfOutput) || !stderr.endsWith(endOfOutput)) return
-    const text = (all: string) => all.slice(0, -endOfOutput.length)
-    onEnded?.({ code, signal: null, stdout: text(stdout), stderr: text(stderr) })
+    const isComplete = Object.values(output).every((text) => text.endsWith(endOfOutput))
+    if (code !== undefined && isComplete) finish({ code, signal: null })
   }
   for (const name of ["stdout", "stderr"] as const)
     child[name]?.setEncoding("utf8").on("data", (text: string) => {
@@ -56,9 +58,10 @@ function startSharedProcess(onEnd: () => void): SharedProcess {
     code = Number(reported)
     finishIfComplete()
   })
+  // A command that leaves a timer or a socket open ends the process.
   child.once("close", (exitCode, signal) => {
     onEnd()
-    onEnded?.({ code: exitCode, signal, ...output })
+    finish({ code: exitCode, signal })
   })
 
   return {

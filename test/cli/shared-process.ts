@@ -12,30 +12,48 @@ const entry = resolve(root, "dist/cli/main.cjs")
 
 const exit = process.exit.bind(process)
 const writes = [process.stdout.write, process.stderr.write] as const
-let endOfOutput: string | undefined
+
+/** Time in milliseconds for a command to close its timers and sockets after it has ended. */
+const closingMs = 200
+
+/** The running command. */
+let current: CommandRequest | undefined
+/** Ends the process if the last command left a timer or a socket open. */
+let closing: NodeJS.Timeout | undefined
 
 process.on("message", start)
-process.on("beforeExit", () => end())
+process.on("beforeExit", () => {
+  end(process.exitCode)
+  clearTimeout(closing)
+  // Nothing is left of the command, so the next command can run in this process.
+  process.channel?.ref()
+  process.send?.(process.exitCode)
+})
 process.on("disconnect", () => exit())
 
-function start({ args, cwd, env, ...request }: CommandRequest): void {
-  endOfOutput = request.endOfOutput
+function start(request: CommandRequest): void {
+  const { args, cwd, env } = request
+  current = request
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
   for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
   process.argv = [process.execPath, resolve(root, "bin/tackle"), ...args]
   process.exitCode = undefined
-  process.exit = (code) => end(code) as never
-  // A command that does not call `process.exit` ends when it has nothing left to wait for.
+  process.exit = (code) => {
+    end(code ?? process.exitCode)
+    closing = setTimeout(() => exit(), closingMs).unref()
+    return undefined as never
+  }
   process.channel?.unref()
   delete require.cache[entry]
   require(entry)
 }
 
-/** Does what Node does at the end of a process, and reports the exit code. */
-function end(code: number | string | null = process.exitCode ?? 0): void {
-  if (endOfOutput === undefined) return
-  process.channel?.ref()
+/** Does what Node does at the end of a process. */
+function end(code: number | string | null | undefined): void {
+  if (!current) return
+  const { endOfOutput } = current
+  current = undefined
   process.exitCode = code ?? 0
   for (const listener of process.listeners("exit")) {
     process.off("exit", listener)
@@ -47,6 +65,4 @@ function end(code: number | string | null = process.exitCode ?? 0): void {
   process.stderr.write = writeError
   process.stdout.write(endOfOutput)
   process.stderr.write(endOfOutput)
-  endOfOutput = undefined
-  process.send?.(Number(process.exitCode))
 }
