@@ -125,17 +125,23 @@ export async function waitForLease(
 }
 
 /**
- * Asks another engine that runs the session to stop, and waits until that engine has stopped or is no longer alive.
- * Returns false if no other engine runs the session, or if the other engine died.
+ * Asks another engine that runs the session to stop, and waits until that engine has stopped. If no other engine runs
+ * the session, or if the other engine is no longer alive, `settle` closes the calls of a killed run.
  */
-export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<boolean> {
+export async function stopElsewhere(
+  { store, sessionID, holder }: Use,
+  settle: () => Promise<void>,
+): Promise<void> {
   const present = await store.holder(sessionID)
-  if (!present || present.id === holder.id) return false
-  const lease = await store.stop(sessionID)
-  if (!lease || lease.holder.id === holder.id) return false
-  const isOver = async () => !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
-  await waitForLease({ store, sessionID }, isOver)
-  return !(await store.isStopping(lease))
+  const lease = present && present.id !== holder.id ? await store.stop(sessionID) : undefined
+  if (!lease || lease.holder.id === holder.id) return settle()
+  const isHeld = async () => (await store.holder(sessionID)) !== undefined
+  const isOver = async () => !(await store.isStopping(lease)) || !(await isHeld())
+  do {
+    await waitForLease({ store, sessionID }, isOver)
+    if (await store.isStopping(lease)) await settle()
+    // An engine that was slow to renew its lease appears dead for a moment.
+  } while ((await store.isStopping(lease)) && (await isHeld()))
 }
 
 /** Information about a session that an engine has without reading the store. */

@@ -262,9 +262,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       // The run ends even if the store cannot be written to.
       await queuedRuns.stop()
     }
-    const isStopped = isOwn || (await stopElsewhere({ store, sessionID, holder }))
-    // The process of the run may have been killed. If its calls cannot be closed now, the next start closes them.
-    if (!isStopped) await settleKilled(store).catch(() => {})
+    // If the calls of a killed run cannot be closed now, the next start closes them.
+    const settle = () => settleKilled(store).catch(() => {})
+    if (!isOwn) await stopElsewhere({ store, sessionID, holder }, settle)
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has resumed the queue.

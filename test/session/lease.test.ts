@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
-import { waitForLease, withLease } from "../../src/session/lease.ts"
+import { stopElsewhere, waitForLease, withLease } from "../../src/session/lease.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Store } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
@@ -105,6 +105,33 @@ test.each([
   )
   await expect(work).rejects.toThrow("the work failed")
   expect(await store.holder("ses_1")).toEqual(closes ? undefined : holder)
+})
+
+test("waits for an engine that appeared to be dead and renewed its lease", async () => {
+  const memory = createMemoryStore()
+  const sessionID = "ses_1"
+  await memory.commit([{ kind: "session", session: aSession(sessionID) }])
+  const other = { id: "eng_2", pid: process.pid }
+  const taken = await memory.lease(sessionID, other)
+  if (!taken.isHeld) throw new Error("the session is in use")
+  let looks = 0
+  const store: Store = {
+    ...memory,
+    async holder(id) {
+      looks += 1
+      return looks === 2 ? undefined : memory.holder(id)
+    },
+  }
+  const settle = vi.fn(async () => {})
+  let isStopped = false
+  const use = { store, sessionID, holder: { id: "eng_1", pid: process.pid } }
+  const stopping = stopElsewhere(use, settle).then(() => (isStopped = true))
+  await expect.poll(() => looks).toBeGreaterThan(3)
+  expect(settle).toHaveBeenCalledTimes(1)
+  expect(isStopped).toBe(false)
+  await memory.release(taken.lease)
+  await stopping
+  expect(settle).toHaveBeenCalledTimes(1)
 })
 
 test.each([
