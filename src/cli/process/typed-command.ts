@@ -2,14 +2,6 @@ import { realpathSync } from "node:fs"
 import { basename, delimiter, join, relative } from "node:path"
 import { shellWord } from "../../util/words.ts"
 
-/** Value of `--dir` as the user typed it. Undefined for the current directory. */
-let typedDirectory: string | undefined
-
-/** Stores the value of `--dir`, which {@link asTyped} adds to commands in messages. */
-export function useTypedDirectory(given: string | undefined): void {
-  typedDirectory = given
-}
-
 /**
  * Rewrites commands in a message, such as `tackle trust` after a backtick, so that the user can copy them. If this
  * program is not the `tackle` on the PATH, replaces `tackle` with `npx tackle` or the path of this program. Repeats the
@@ -30,8 +22,17 @@ const commands =
   /(?<=^|[`"(]|: )tackle(?: ((?:agent|attach|auth|config|db|doctor|gateway|mcp|models|permission|queue|run|send|serve|session|stats|tool|trust|web|worker)\b(?: [a-z]+\b(?![/:.]))*)|(?= (?:-s|-c|--attach)\b))/gm
 
 function directoryFlag(words: string): string {
-  if (typedDirectory === undefined || /^gateway\b|^config schema\b/.test(words)) return ""
-  return ` --dir ${shellWord(typedDirectory)}`
+  const directory = typedDirectory(process.argv)
+  if (directory === undefined || /^gateway\b|^config schema\b/.test(words)) return ""
+  return ` --dir ${shellWord(directory)}`
+}
+
+/** Returns the value of `--dir` as the user typed it, or undefined for the current directory. */
+function typedDirectory(argv: readonly string[]): string | undefined {
+  const flags = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv
+  const index = flags.findLastIndex((word) => /^--dir(=|$)/.test(word))
+  const given = flags[index] === "--dir" ? flags[index + 1] : flags[index]?.slice("--dir=".length)
+  return given === undefined || realPath(given) === realPath(".") ? undefined : given
 }
 
 /** Returns the name under which the user can run this program again from the current directory. */

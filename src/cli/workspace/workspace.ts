@@ -14,7 +14,6 @@ import { homeDirectory } from "../../util/paths.ts"
 import { createLog, type Log } from "../process/log.ts"
 import { warn } from "../process/notice.ts"
 import { reserveStdout } from "../process/stdout.ts"
-import { useTypedDirectory } from "../process/typed-command.ts"
 
 /** Flags for every command that works in a project. */
 export interface WorkspaceFlags {
@@ -127,18 +126,7 @@ export function directoryOf(given: string | undefined): string {
   if (!existsSync(directory)) throw new UsageError(`The --dir directory ${directory} does not exist.`)
   if (!statSync(directory).isDirectory())
     throw new UsageError(`The --dir path ${directory} is not a directory.`)
-  const real = realpathSync(directory)
-  useTypedDirectory(given !== undefined && real !== realPathHere() ? given : undefined)
-  return real
-}
-
-/** Returns the current directory with links resolved, or undefined if it no longer exists. */
-function realPathHere(): string | undefined {
-  try {
-    return realpathSync(".")
-  } catch {
-    return undefined
-  }
+  return realpathSync(directory)
 }
 
 function fromHere(path: string): string {
