@@ -4,8 +4,6 @@ import { expect, test } from "vitest"
 import { isComplete } from "../runs.ts"
 import { createMachine, type Ended, type Machine, until, useOwnProcesses } from "./run-tackle.ts"
 
-useOwnProcesses()
-
 const endless = {
   "an endless loop that catches everything": 'for (;;) { try { JSON.parse("{") } catch {} }',
   "an endless loop of promises": "for (;;) await null",
@@ -19,6 +17,7 @@ const blocked = endless["a wait for another thread"]
 
 /** A machine whose model calls the tool `own`. The tool has this body and creates the file `begun` first. */
 async function machineWithTool(body: string, { fields = "", top = "" } = {}): Promise<Machine> {
+  useOwnProcesses()
   const machine = await createMachine({
     config: { permission: { "*": "allow" } },
     script: [{ calls: [{ name: "own", arguments: {} }] }, { text: "Done." }],

@@ -1,15 +1,5 @@
 import { expect, test } from "vitest"
-import {
-  callsOf,
-  createMachine,
-  endOf,
-  eventsOf,
-  only,
-  tackleCommand,
-  useOwnProcesses,
-} from "./run-tackle.ts"
-
-useOwnProcesses()
+import { callsOf, createMachine, endOf, eventsOf, only, tackleCommand } from "./run-tackle.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
 

@@ -3,12 +3,11 @@ import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
 import { callsOf, createMachine, endOf, eventsOf, only, until, useOwnProcesses } from "./run-tackle.ts"
 
-useOwnProcesses()
-
 const script: Reply[] = [{ calls: [{ name: "own", arguments: {} }] }, { text: "Done." }]
 
 /** A machine whose user has a tool `own` with this body. `before` is code at the top of its file. */
 async function machineWithTool(body: string, { before = "" } = {}) {
+  useOwnProcesses()
   const machine = await createMachine({ config: { permission: { "*": "allow" } }, script })
   const folder = `${machine.home}/config/tackle/tool`
   await mkdir(folder, { recursive: true })

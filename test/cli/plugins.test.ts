@@ -3,8 +3,6 @@ import { join } from "node:path"
 import { expect, test } from "vitest"
 import { createMachine, useOwnProcesses } from "./run-tackle.ts"
 
-useOwnProcesses()
-
 /** A module that shows on stderr that it ran. */
 const loud = 'console.error("IT RAN"); export default async () => ({})'
 const packageOf = (directory: string) => ({
@@ -60,6 +58,7 @@ test("runs a project's package only with the trusted content of all its files", 
 })
 
 test("checks the dependencies of a package against the trusted content, before and while it runs", async () => {
+  useOwnProcesses()
   const machine = await createMachine({ config: null })
   const write = (file: string, text: string) => machine.project.write(`.tackle/node_modules/${file}`, text)
   await machine.project.write("tackle.json", '{ "plugin": ["loud"] }')

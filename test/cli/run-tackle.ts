@@ -3,7 +3,7 @@ import { statfsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
+import { expect, onTestFinished } from "vitest"
 import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -65,14 +65,12 @@ export interface MachineOptions {
 let sharesProcess = !isComplete
 
 /**
- * Gives each command of a test file its own process. Needed if the tests are about the process, or change code that a
- * process loads only once.
+ * Gives each command of the running test its own process. Needed if the test is about the process, or changes code that
+ * a process loads only once.
  */
 export function useOwnProcesses(): void {
-  beforeAll(() => {
-    sharesProcess = false
-  })
-  afterAll(() => {
+  sharesProcess = false
+  onTestFinished(() => {
     sharesProcess = !isComplete
   })
 }
@@ -113,8 +111,7 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
     startTackle(args, { cwd: project.directory, ...given, env: { ...env, ...given.env } })
   async function run(args: readonly string[], options: StartOptions = {}): Promise<Ended> {
     const { command, stdin, timeoutMs = 25_000, cwd = project.directory } = options
-    // Hints repeat the most recent `--dir` of their process.
-    const canShare = sharesProcess && !command && stdin === undefined && !args.includes("--dir")
+    const canShare = sharesProcess && !command && stdin === undefined
     const request = { args, cwd, env: { ...env, ...options.env } }
     return (await (canShare && runShared(request, timeoutMs))) || start(args, options).ended
   }

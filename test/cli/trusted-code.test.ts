@@ -3,14 +3,13 @@ import { symlink } from "node:fs/promises"
 import { expect, test } from "vitest"
 import { createMachine, useOwnProcesses } from "./run-tackle.ts"
 
-useOwnProcesses()
-
 const says = (expression: string, before = "") =>
   `${before}\nexport default { description: "Says something.", args: {}, execute: async () => String(${expression}) }\n`
 
 const call = ["tool", "call", "--auto"] as const
 
 test("runs the bytes that were hashed, not a file that was replaced afterwards", async () => {
+  useOwnProcesses()
   const machine = await createMachine()
   const marker = machine.project.path("ran")
   const evil = says(
@@ -39,6 +38,7 @@ test("runs the bytes that were hashed, not a file that was replaced afterwards",
 })
 
 test("runs every import by path as it was hashed: helpers, siblings, CommonJS, enums", async () => {
+  useOwnProcesses()
   const machine = await createMachine({
     files: {
       ".tackle/tool/lib/deep/helper.ts": 'export const helper: string = "helper"\n',
@@ -83,6 +83,7 @@ test("runs every import by path as it was hashed: helpers, siblings, CommonJS, e
 })
 
 test("treats the project's own name and links in node_modules as paths, unlike installed packages", async () => {
+  useOwnProcesses()
   const library = (text: string) => `exports.lib = "${text}"\n`
   const machine = await createMachine({
     files: {
