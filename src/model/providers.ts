@@ -29,6 +29,9 @@ export interface ModelsDependencies extends OpeningDependencies {
   extra?: Readonly<Record<string, (modelID: string) => Model>>
 }
 
+/** Number of models that are kept, because a client of a server can ask for any number of names. */
+const maxKept = 1_000
+
 /**
  * Combines the models from the table, the config, and `extra`. A provider package is loaded on the first call to
  * `language()`.
@@ -89,6 +92,8 @@ export function createModels(dependencies: ModelsDependencies): Models {
       const name = modelName(ref)
       const model = made.get(name) ?? make(ref)
       made.set(name, model)
+      const [oldest] = made.keys()
+      if (made.size > maxKept && oldest !== undefined) made.delete(oldest)
       return model
     },
   }

@@ -357,6 +357,16 @@ describe("other packages", () => {
   })
 })
 
+test("keeps at most 1,000 models", async () => {
+  const config = { own: ProviderConfig.parse({ options: { baseURL: "http://127.0.0.1:1" } }) }
+  const known = models({ config })
+  const first = await known.get(named("own/first"))
+  for (let count = 1; count < 1_000; count += 1) await known.get(named(`own/m${count}`))
+  expect(await known.get(named("own/first"))).toBe(first)
+  await known.get(named("own/one-too-many"))
+  expect(await known.get(named("own/first"))).not.toBe(first)
+})
+
 test("prefers providers given as code to the config", async () => {
   const info = { ref: named("mine/x"), name: "x", toolCall: true, limit: {} }
   const extra = { mine: () => ({ info, language: () => Promise.reject(new Error("not used")) }) }
