@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs"
 import Module from "node:module"
@@ -65,6 +66,30 @@ test("stores the functions that the first runs called, and then keeps the stored
   expect(codeOf(fourth, "start").content.equals(first.content)).toBe(false)
   await runOnce(machine, command)
   expect(storedCode(join(root, "dist/.cache"))).toEqual(fourth)
+})
+
+test("removes code that was stored more than 90 days ago when a new build stores its code", async () => {
+  const { root, command } = copyCommand()
+  const machine = await createMachine({ script: () => ({ text: "Said." }) })
+  await runOnce(machine, command)
+  const cache = join(root, "dist/.cache")
+  const build = dirname(codeOf(storedCode(cache), "start").path)
+  const day = 24 * 3_600
+  for (const [name, days] of [
+    ["old-A.chunk.cjs.code", 91],
+    ["recent-B.chunk.cjs.code", 89],
+    ["other", 91],
+  ] as const) {
+    writeFileSync(join(build, name), "")
+    const time = Date.now() / 1_000 - days * day
+    utimesSync(join(build, name), time, time)
+  }
+  await runOnce(machine, command)
+  expect(readdirSync(build)).toContain("old-A.chunk.cjs.code")
+  rmSync(codeOf(storedCode(cache), "start").path)
+  await runOnce(machine, command)
+  expect(readdirSync(build)).not.toContain("old-A.chunk.cjs.code")
+  expect(readdirSync(build)).toEqual(expect.arrayContaining(["recent-B.chunk.cjs.code", "other"]))
 })
 
 test("adds the functions of a run to those of earlier runs", async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import Module, { createRequire, getCompileCacheDir } from "node:module"
 import { basename, dirname, join } from "node:path"
 import { Script } from "node:vm"
@@ -34,6 +34,7 @@ export function useCodeCache(): void {
   }
   process.once("exit", () => {
     for (const each of loaded) storeCode(each)
+    if (loaded.some(({ runs }) => runs === 1)) removeOld(directory)
   })
 }
 
@@ -51,6 +52,22 @@ interface LoadedFile {
 
 /** Number of runs that add their functions to a file's stored code. Storing takes about 20 ms. */
 const maxRuns = 4
+
+/** Age in days at which stored code is removed. Code that is still in use is stored again by the next run. */
+const maxDays = 90
+
+/** Removes the code of builds that are no longer used. */
+function removeOld(directory: string): void {
+  const oldest = Date.now() - maxDays * 24 * 3_600_000
+  try {
+    for (const name of readdirSync(directory)) {
+      const file = join(directory, name)
+      if (name.endsWith(".code") && statSync(file).mtimeMs < oldest) rmSync(file)
+    }
+  } catch {
+    // Another process may have removed the file.
+  }
+}
 
 /** Length of the text that `Module.wrap` inserts before the code, in characters. */
 const wrapperLength = Module.wrap("\0").indexOf("\0")
