@@ -2,7 +2,8 @@ import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
 import { isComplete } from "../runs.ts"
-import { createMachine, type Ended, type Machine, until, useOwnProcesses } from "./run-tackle.ts"
+import type { Ended } from "./run-shared.ts"
+import { createMachine, type Machine, until, useOwnProcesses } from "./run-tackle.ts"
 
 const endless = {
   "an endless loop that catches everything": 'for (;;) { try { JSON.parse("{") } catch {} }',

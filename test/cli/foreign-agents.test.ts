@@ -6,7 +6,8 @@ import { startGateway } from "../../src/gateway/server.ts"
 import { httpFetch } from "../../src/model/http-fetch.ts"
 import type { ModelRequestBody } from "../../src/testing/model-server.ts"
 import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
-import { createMachine, type Ended, type Machine, tackleCommand } from "./run-tackle.ts"
+import type { Ended } from "./run-shared.ts"
+import { createMachine, type Machine, tackleCommand } from "./run-tackle.ts"
 
 /** These tests need the programs of other vendors: npm install --global @openai/codex @anthropic-ai/claude-code */
 const codexTest = test.skipIf(!isInstalled("codex"))

@@ -1,7 +1,14 @@
 import { fork } from "node:child_process"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
-import type { Ended } from "./run-tackle.ts"
+
+/** How a command ended. One of `code` and `signal` is set. */
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
 
 /** A command for the shared process. */
 export interface CommandRequest {

@@ -8,18 +8,10 @@ import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { isComplete } from "../runs.ts"
-import { runShared } from "./run-shared.ts"
+import { type Ended, runShared } from "./run-shared.ts"
 
 /** The command of the repository. */
 export const tackleCommand = resolve(import.meta.dirname, "../../bin/tackle")
-
-/** How a command ended. One of `code` and `signal` is set. */
-export interface Ended {
-  code: number | null
-  signal: NodeJS.Signals | null
-  stdout: string
-  stderr: string
-}
 
 /** A running command, with its output so far. */
 export interface Started extends Ended {

@@ -39,11 +39,7 @@ function start(request: CommandRequest): void {
   for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
   process.argv = [process.execPath, resolve(root, "bin/tackle"), ...args]
   process.exitCode = undefined
-  process.exit = (code) => {
-    end(code ?? process.exitCode)
-    closing = setTimeout(() => exit(), closingMs).unref()
-    return undefined as never
-  }
+  process.exit = (code) => end(code ?? process.exitCode) as never
   process.channel?.unref()
   delete require.cache[entry]
   require(entry)
@@ -65,4 +61,5 @@ function end(code: number | string | null | undefined): void {
   process.stderr.write = writeError
   process.stdout.write(endOfOutput)
   process.stderr.write(endOfOutput)
+  closing = setTimeout(() => exit(), closingMs).unref()
 }
