@@ -74,7 +74,7 @@ test("drops a changed skill, agent or command of the project, one line each, unt
     },
   })
   await machine.trust()
-  const run = await machine.run(["run", "/go"])
+  const run = await machine.start(["run", "/go"]).ended
   const told = machine.server.requests.map(toldIn)
   expect(told).toEqual([["helps", "one"], [], [], ["repairs", "one"], ["repairs", "one"]])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))

@@ -68,7 +68,7 @@ test("drops only the changed tool of the project, in one line, until it is trust
     },
   })
   await machine.trust()
-  const run = await machine.run(["run", "go"])
+  const run = await machine.start(["run", "go"]).ended
   expect(machine.server.requests.map(offeredIn)).toEqual([
     ["a: Says one.", "b: Says b."],
     ["b: Says b."],
@@ -94,7 +94,7 @@ test("drops tools at once when trust is revoked, also while the config is broken
     },
   })
   await machine.trust()
-  await machine.run(["run", "go"])
+  await machine.start(["run", "go"]).ended
   expect(machine.server.requests.map(offeredIn)).toEqual([["a: Says one."], [], []])
 })
 

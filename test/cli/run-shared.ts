@@ -22,19 +22,30 @@ export interface CommandRequest {
 
 /** A process that runs one command at a time. */
 interface SharedProcess {
-  isBusy(): boolean
-  run(request: Omit<CommandRequest, "endOfOutput">, timeoutMs: number): Promise<Ended>
+  /** Runs a command. The signal kills it. */
+  run(request: Omit<CommandRequest, "endOfOutput">, signal: AbortSignal): Promise<Ended>
 }
 
 let shared: SharedProcess | undefined
+/** Resolves when all commands so far have ended. */
+let last: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs a command in a process that all tests of this worker share. The program is already loaded and compiled there, so
- * that a command needs 15 ms instead of 220 ms. Returns undefined while the process runs another command.
+ * that a command needs 15 ms instead of 220 ms. Commands run one after the other. A command is killed after `timeoutMs`,
+ * and when the test has finished.
  */
-export function runShared(...command: Parameters<SharedProcess["run"]>): Promise<Ended> | undefined {
-  shared ??= startSharedProcess(() => (shared = undefined))
-  return shared.isBusy() ? undefined : shared.run(...command)
+export function runShared(request: Omit<CommandRequest, "endOfOutput">, timeoutMs: number): Promise<Ended> {
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  const ended = last.then(async () => {
+    const timer = setTimeout(() => stop.abort(), timeoutMs)
+    stop.signal.throwIfAborted()
+    shared ??= startSharedProcess(() => (shared = undefined))
+    return await shared.run(request, stop.signal).finally(() => clearTimeout(timer))
+  })
+  last = Promise.allSettled([ended])
+  return ended
 }
 
 function startSharedProcess(onEnd: () => void): SharedProcess {
@@ -72,21 +83,16 @@ function startSharedProcess(onEnd: () => void): SharedProcess {
   })
 
   return {
-    isBusy: () => onEnded !== undefined,
-    async run(request, timeoutMs) {
+    async run(request, signal) {
       const { promise, resolve } = Promise.withResolvers<Ended>()
+      const kill = () => child.kill("SIGKILL")
+      signal.addEventListener("abort", kill)
       onEnded = resolve
       output = { stdout: "", stderr: "" }
       code = undefined
-      const kill = () => child.kill("SIGKILL")
-      const timer = setTimeout(kill, timeoutMs)
-      onTestFinished(() => {
-        if (onEnded === resolve) kill()
-      })
       child.send({ ...request, endOfOutput } satisfies CommandRequest)
       const ended = await promise
-      clearTimeout(timer)
-      onEnded = undefined
+      signal.removeEventListener("abort", kill)
       return ended
     },
   }

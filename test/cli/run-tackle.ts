@@ -40,7 +40,10 @@ export interface Machine {
   env: Record<string, string>
   /** Starts a command in a process of its own. */
   start(args: readonly string[], options?: StartOptions): Started
-  /** Runs a command in a process that tests share, or in a process of its own in CI and after `useOwnProcesses`. */
+  /**
+   * Runs a command in a process that tests share, where each command waits for the commands before it. In CI and after
+   * `useOwnProcesses`, the command has a process of its own and does not wait.
+   */
   run(args: readonly string[], options?: StartOptions): Promise<Ended>
   /** Trusts all items of the project. */
   trust(): Promise<void>
@@ -105,7 +108,7 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
     const { command, stdin, timeoutMs = 25_000, cwd = project.directory } = options
     const canShare = sharesProcess && !command && stdin === undefined
     const request = { args, cwd, env: { ...env, ...options.env } }
-    return (await (canShare && runShared(request, timeoutMs))) || start(args, options).ended
+    return canShare ? runShared(request, timeoutMs) : start(args, options).ended
   }
   async function trust(): Promise<void> {
     expect(await run(["trust", "--yes"])).toMatchObject({ code: 0 })
