@@ -13,7 +13,7 @@ import { describePostgres, type PostgresServer, startPostgres } from "../postgre
 import { processScript } from "../process-scripts.ts"
 import { resultsOf } from "./run.ts"
 
-const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
+const wait = "touch waiting; for i in $(seq 150); do [ -e go ] && break; sleep 0.2; done; echo waited"
 const calls = {
   wait: { name: "bash", arguments: { command: wait } },
   act: { name: "act", arguments: {} },

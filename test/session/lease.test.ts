@@ -19,7 +19,7 @@ import { run } from "./run.ts"
 async function place(disposer: AsyncDisposableStack) {
   const project = await temporaryProject()
   disposer.defer(() => project.remove())
-  const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
+  const wait = "touch waiting; for i in $(seq 150); do [ -e go ] && break; sleep 0.2; done; echo waited"
   const server = await startModelServer({
     script: ({ body: { messages } }) =>
       messages.at(-1)?.role === "user" && JSON.stringify(messages.at(-1)).includes("wait")

@@ -23,7 +23,7 @@ describePostgres("a session in PostgreSQL that two processes use", () => {
   async function start(disposer: AsyncDisposableStack, leaseMs: number, text = "wait") {
     const project = await temporaryProject()
     disposer.defer(() => project.remove())
-    const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
+    const wait = "touch waiting; for i in $(seq 150); do [ -e go ] && break; sleep 0.2; done; echo waited"
     const model = await startModelServer({
       script: ({ body: { messages } }) => {
         if (JSON.stringify(messages.at(-1)).includes("stream"))
