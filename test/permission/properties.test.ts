@@ -96,7 +96,7 @@ describe("checkRequest, by generated rules and commands", () => {
         count += 1
         if (count === texts) break
       }
-      expect(allowed.length).toBeGreaterThan(runs(50))
+      expect(allowed.length).toBeGreaterThan(texts / 200)
       for (const text of allowed) {
         const plan = await planCommand(text)
         expect({ text, opaque: plan.opaque, garbled: plan.garbled }).toEqual({

@@ -360,6 +360,8 @@ test("allows no loop and no list of files that prints a secret, in any installed
   const environment = { PATH: process.env.PATH, HOME: worktree }
   const files = filesIn(worktree)
   let ran = 0
+  // Few of the random texts are allowed.
+  const numRuns = Math.max(runs(600), 150)
   await fc.assert(
     fc.asyncProperty(fc.oneof(loop, pipeline, anything), async (text) => {
       const { action } = await permission.check(
@@ -380,7 +382,7 @@ test("allows no loop and no list of files that prints a secret, in any installed
         ran += 1
       }
     }),
-    { numRuns: runs(600) },
+    { numRuns },
   )
-  expect(ran).toBeGreaterThan(runs(10))
+  expect(ran).toBeGreaterThan(numRuns / 60)
 })
