@@ -22,6 +22,9 @@ const bundles = join(root, "node_modules/.cache/test-processes")
 const scripts = [
   "scripts/mcp-conformance-client",
   "test/engine/edit-process",
+  "test/plugin/call-tools",
+  "test/registry/call-tools",
+  "test/registry/change-tools",
   "test/scale/dispatch-process",
   "test/session/control-process",
   "test/session/input-process",

@@ -4,6 +4,7 @@ import { promisify } from "node:util"
 import { expect, test } from "vitest"
 import { findPackage } from "../../src/plugin/source.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import type { PluginJob, PluginReport } from "./call-tools.ts"
 
 /** Loads plugin files in a separate process, since vitest resolves imports itself. */
@@ -15,7 +16,7 @@ async function load(
     ...others,
     ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`.tackle/plugin/${name}`, text])),
   })
-  const script = join(import.meta.dirname, "call-tools.ts")
+  const script = processScript("test/plugin/call-tools")
   const { stdout } = await promisify(execFile)(process.execPath, [
     script,
     project.directory,

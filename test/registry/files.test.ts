@@ -2,6 +2,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { afterEach, expect, test } from "vitest"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import type { ToolFileReport } from "./call-tools.ts"
 
 const projects: TemporaryProject[] = []
@@ -20,7 +21,7 @@ async function load(
 ): Promise<ToolFileReport> {
   const project = await temporaryProject(files)
   projects.push(project)
-  const script = new URL("./call-tools.ts", import.meta.url).pathname
+  const script = processScript("test/registry/call-tools")
   const { stdout } = await promisify(execFile)(process.execPath, [
     script,
     project.directory,

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { afterEach, expect, test } from "vitest"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { processScript } from "../process-scripts.ts"
 import type { Step } from "./change-tools.ts"
 
 const projects: TemporaryProject[] = []
@@ -14,7 +15,7 @@ afterEach(async () => {
 async function follow(files: Record<string, string>, steps: readonly Step[]): Promise<unknown[]> {
   const project = await temporaryProject(files)
   projects.push(project)
-  const script = new URL("./change-tools.ts", import.meta.url).pathname
+  const script = processScript("test/registry/change-tools")
   const { stdout } = await promisify(execFile)(process.execPath, [
     script,
     project.directory,
