@@ -1,4 +1,5 @@
-import { appendFile, mkdir, readFile, rename, writeFile } from "node:fs/promises"
+import { appendFileSync, mkdirSync } from "node:fs"
+import { readFile, rename, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
@@ -24,10 +25,9 @@ const Entry = z.object({ text: z.string(), time: z.number() })
  */
 export async function openHistory(path: string): Promise<InputHistory> {
   let entries = await readEntries(path)
-  let last: Promise<unknown> = Promise.resolve()
   if (entries.length > 2 * maxEntries) {
     entries = entries.slice(-maxEntries)
-    last = rewrite(path, entries).catch(ignoreSystemError)
+    await rewrite(path, entries).catch(ignoreSystemError)
   }
   return {
     list: () => [...new Set(entries.toReversed().map(({ text }) => text))].slice(0, maxEntries),
@@ -35,7 +35,8 @@ export async function openHistory(path: string): Promise<InputHistory> {
       if (text.trim() === "" || entries.at(-1)?.text === text) return
       const entry = { text, time: Date.now() }
       entries.push(entry)
-      last = last.then(() => append(path, `${JSON.stringify(entry)}\n`)).catch(ignoreSystemError)
+      // Written before the text is sent, so that a killed process does not lose the text.
+      append(path, `${JSON.stringify(entry)}\n`)
     },
   }
 }
@@ -54,9 +55,13 @@ async function readEntries(path: string): Promise<z.infer<typeof Entry>[]> {
   })
 }
 
-async function append(path: string, line: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true })
-  await appendFile(path, line, { mode: 0o600 })
+function append(path: string, line: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    appendFileSync(path, line, { mode: 0o600 })
+  } catch (error) {
+    ignoreSystemError(error)
+  }
 }
 
 async function rewrite(path: string, entries: readonly object[]): Promise<void> {
