@@ -39,8 +39,8 @@ export function runShared(request: Omit<CommandRequest, "endOfOutput">, timeoutM
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
   const ended = last.then(async () => {
-    const timer = setTimeout(() => stop.abort(), timeoutMs)
     stop.signal.throwIfAborted()
+    const timer = setTimeout(() => stop.abort(), timeoutMs)
     shared ??= startSharedProcess(() => (shared = undefined))
     return await shared.run(request, stop.signal).finally(() => clearTimeout(timer))
   })

@@ -160,8 +160,8 @@ async function startTmux(socket: string, session: readonly string[]) {
   const started = Promise.withResolvers<void>()
   /** The commands that have no answer yet, in order. */
   const waiting: PromiseWithResolvers<string>[] = []
-  /** The answer that is being read: its first line, which its last line repeats with another name, and its text. */
-  let answer: { begin: string; lines: string[] } | undefined
+  /** The answer that is being read. Its first and last line have the same id. */
+  let answer: { id: string; lines: string[] } | undefined
   let rest = ""
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = `${rest}${text}`.split("\n")
@@ -170,9 +170,9 @@ async function startTmux(socket: string, session: readonly string[]) {
       // The answers to the commands of the start end with 0.
       const [, kind, id] = /^%(begin|end|error) (.* 1)$/.exec(line) ?? []
       if (!answer) {
-        if (kind === "begin") answer = { begin: id ?? "", lines: [] }
+        if (kind === "begin" && id) answer = { id, lines: [] }
         if (line.startsWith("%session-changed ")) started.resolve()
-      } else if (id === answer.begin && kind !== "begin") {
+      } else if (id === answer.id && kind !== "begin") {
         const said = answer.lines.join("\n")
         answer = undefined
         if (kind === "end") waiting.shift()?.resolve(said)

@@ -64,7 +64,7 @@ test("reports a broken edit with file and line, keeps the other tools, and loads
       { write: ".tackle/tool/a.ts", text: 'const a = 1\nthrow new Error("not today")\n' },
       { ids: true },
       { problems: true },
-      { write: ".tackle/tool/a.ts", text: says('"mended"') },
+      { write: ".tackle/tool/a.ts", text: says('"repaired"') },
       { call: "a" },
       { ids: true },
       { problems: true },
@@ -75,7 +75,7 @@ test("reports a broken edit with file and line, keeps the other tools, and loads
     [expect.stringMatching(/^\/\.tackle\/tool\/a\.ts: [^/]*\(line 2\)$/s)],
     ["b"],
     ["/.tackle/tool/a.ts: not today (line 2)"],
-    "mended",
+    "repaired",
     ["a", "b"],
     [],
   ])

@@ -87,71 +87,75 @@ const python = {
   "main.py": "from shapes import square\n\n\ndef total() -> int:\n    return square(3)\n",
 }
 
-describe.each(isComplete ? (["typescript", "native"] as const) : (["native"] as const))(
-  "operations with the server %s",
-  patience,
-  (name) => {
-    let shared: Awaited<ReturnType<typeof setup>>
+/** Outside CI, one server, because each needs seconds to start. `lsp/service.test.ts` starts all of them. */
+const [mainServers, editServers] = isComplete
+  ? ([
+      ["typescript", "native"],
+      ["native", "python"],
+    ] as const)
+  : ([["native"], ["native"]] as const)
 
-    // A server takes seconds to start, so the tests share one.
-    beforeAll(async () => {
-      shared = await setup(typescript, { lsp: realServers[name] })
-      open.splice(open.indexOf(shared), 1)
-    })
-    afterAll(() => close(shared))
+describe.each(mainServers)("operations with the server %s", patience, (name) => {
+  let shared: Awaited<ReturnType<typeof setup>>
 
-    test("find definitions, references and types", async () => {
-      const { ask } = shared
-      expect(await ask("goToDefinition", "main.ts", 3, 10)).toBe(
-        "shapes.ts:10:17 export function square(n: number): number {",
-      )
-      expect((await ask("findReferences", "shapes.ts", 10, 17)).split("\n")).toEqual([
-        'main.ts:1:18 import { Square, square } from "./shapes"',
-        "main.ts:3:10 return square(3) + new Square().area()",
-        "shapes.ts:7:12 return square(this.side)",
-        "shapes.ts:10:17 export function square(n: number): number {",
-      ])
-      expect(await ask("goToImplementation", "shapes.ts", 2, 3)).toBe("shapes.ts:6:3 area(): number {")
-      expect(await ask("hover", "main.ts", 3, 10)).toContain("square(n: number): number")
-      expect(await ask("goToDefinition", "shapes.ts", 3, 1)).toBe(
-        "No definition found. Check that line 3, character 1 is on a name.",
-      )
-    })
+  // A server takes seconds to start, so the tests share one.
+  beforeAll(async () => {
+    shared = await setup(typescript, { lsp: realServers[name] })
+    open.splice(open.indexOf(shared), 1)
+  })
+  afterAll(() => close(shared))
 
-    test("find callers and callees", async () => {
-      const { ask } = shared
-      expect(await ask("prepareCallHierarchy", "main.ts", 3, 10)).toBe("shapes.ts:10:17 function square")
-      expect((await ask("incomingCalls", "shapes.ts", 10, 17)).split("\n")).toEqual([
-        "main.ts:3:10 in function total",
-        "shapes.ts:7:12 in method area",
-      ])
-      expect((await ask("outgoingCalls", "main.ts", 2, 17)).split("\n").toSorted()).toEqual([
-        "shapes.ts:10:17 function square",
-        "shapes.ts:4:14 class Square",
-        "shapes.ts:6:3 method area",
-      ])
-    })
+  test("find definitions, references and types", async () => {
+    const { ask } = shared
+    expect(await ask("goToDefinition", "main.ts", 3, 10)).toBe(
+      "shapes.ts:10:17 export function square(n: number): number {",
+    )
+    expect((await ask("findReferences", "shapes.ts", 10, 17)).split("\n")).toEqual([
+      'main.ts:1:18 import { Square, square } from "./shapes"',
+      "main.ts:3:10 return square(3) + new Square().area()",
+      "shapes.ts:7:12 return square(this.side)",
+      "shapes.ts:10:17 export function square(n: number): number {",
+    ])
+    expect(await ask("goToImplementation", "shapes.ts", 2, 3)).toBe("shapes.ts:6:3 area(): number {")
+    expect(await ask("hover", "main.ts", 3, 10)).toContain("square(n: number): number")
+    expect(await ask("goToDefinition", "shapes.ts", 3, 1)).toBe(
+      "No definition found. Check that line 3, character 1 is on a name.",
+    )
+  })
 
-    test("list symbols and diagnostics", async () => {
-      const { ask, call, project } = shared
-      await project.write("main.ts", main)
-      expect((await ask("documentSymbol", "shapes.ts")).split("\n")).toEqual([
-        "shapes.ts:1:18 interface Shape",
-        "  shapes.ts:2:3 method area",
-        "shapes.ts:4:14 class Square",
-        "  shapes.ts:5:3 property side",
-        "  shapes.ts:6:3 method area",
-        "shapes.ts:10:17 function square",
-      ])
-      expect(
-        await call("lsp", { operation: "workspaceSymbol", filePath: "main.ts", query: "Square" }),
-      ).toMatch(/^shapes\.ts:4:\d+ class Square/m)
-      expect(await ask("diagnostics", "main.ts")).toBe("No errors or warnings.")
-      await project.write("main.ts", main.replace("square(3)", "square('3')"))
-      expect(await ask("diagnostics", "main.ts")).toMatch(/^main\.ts:3:17 error 2345: Argument of type/)
-    })
-  },
-)
+  test("find callers and callees", async () => {
+    const { ask } = shared
+    expect(await ask("prepareCallHierarchy", "main.ts", 3, 10)).toBe("shapes.ts:10:17 function square")
+    expect((await ask("incomingCalls", "shapes.ts", 10, 17)).split("\n")).toEqual([
+      "main.ts:3:10 in function total",
+      "shapes.ts:7:12 in method area",
+    ])
+    expect((await ask("outgoingCalls", "main.ts", 2, 17)).split("\n").toSorted()).toEqual([
+      "shapes.ts:10:17 function square",
+      "shapes.ts:4:14 class Square",
+      "shapes.ts:6:3 method area",
+    ])
+  })
+
+  test("list symbols and diagnostics", async () => {
+    const { ask, call, project } = shared
+    await project.write("main.ts", main)
+    expect((await ask("documentSymbol", "shapes.ts")).split("\n")).toEqual([
+      "shapes.ts:1:18 interface Shape",
+      "  shapes.ts:2:3 method area",
+      "shapes.ts:4:14 class Square",
+      "  shapes.ts:5:3 property side",
+      "  shapes.ts:6:3 method area",
+      "shapes.ts:10:17 function square",
+    ])
+    expect(await call("lsp", { operation: "workspaceSymbol", filePath: "main.ts", query: "Square" })).toMatch(
+      /^shapes\.ts:4:\d+ class Square/m,
+    )
+    expect(await ask("diagnostics", "main.ts")).toBe("No errors or warnings.")
+    await project.write("main.ts", main.replace("square(3)", "square('3')"))
+    expect(await ask("diagnostics", "main.ts")).toMatch(/^main\.ts:3:17 error 2345: Argument of type/)
+  })
+})
 
 test("operations work for another language", patience, async () => {
   const { ask } = await setup(python, { lsp: realServers.python })
@@ -162,30 +166,27 @@ test("operations work for another language", patience, async () => {
 })
 
 describe("after an edit", patience, () => {
-  test.each(isComplete ? (["native", "python"] as const) : (["native"] as const))(
-    "errors are reported if the server runs: %s",
-    async (name) => {
-      const [files, file, broken, mended] =
-        name === "python"
-          ? ([python, "main.py", "square('3')", "square(3)"] as const)
-          : ([typescript, "main.ts", "square('3')", "square(3)"] as const)
-      const { ask, call, running } = await setup(files, { lsp: realServers[name], permission: "allow" })
-      await call("read", { filePath: file })
-      const edit = (oldString: string, newString: string) =>
-        call("edit", { filePath: file, oldString, newString })
+  test.each(editServers)("errors are reported if the server runs: %s", async (name) => {
+    const [files, file, broken, right] =
+      name === "python"
+        ? ([python, "main.py", "square('3')", "square(3)"] as const)
+        : ([typescript, "main.ts", "square('3')", "square(3)"] as const)
+    const { ask, call, running } = await setup(files, { lsp: realServers[name], permission: "allow" })
+    await call("read", { filePath: file })
+    const edit = (oldString: string, newString: string) =>
+      call("edit", { filePath: file, oldString, newString })
 
-      const silent = await edit(mended, broken)
-      expect(silent).not.toContain("language server")
-      expect(running()).toEqual([])
-      await edit(broken, mended)
+    const silent = await edit(right, broken)
+    expect(silent).not.toContain("language server")
+    expect(running()).toEqual([])
+    await edit(broken, right)
 
-      expect(await ask("diagnostics", file)).toBe("No errors or warnings.")
-      expect(await edit(mended, broken)).toMatch(
-        /\n\nThe language server now reports:\nmain\.\w+:\d+:\d+ error [^\n]+$/,
-      )
-      expect(await edit(broken, mended)).not.toContain("language server")
-    },
-  )
+    expect(await ask("diagnostics", file)).toBe("No errors or warnings.")
+    expect(await edit(right, broken)).toMatch(
+      /\n\nThe language server now reports:\nmain\.\w+:\d+:\d+ error [^\n]+$/,
+    )
+    expect(await edit(broken, right)).not.toContain("language server")
+  })
 
   test.each([
     ["tsserver", "it was asked for"],

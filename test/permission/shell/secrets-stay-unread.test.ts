@@ -361,7 +361,7 @@ test("allows no loop and no list of files that prints a secret, in any installed
   const files = filesIn(worktree)
   let ran = 0
   // Few of the random texts are allowed.
-  const numRuns = Math.max(runs(600), 150)
+  const numRuns = Math.max(runs(600), 200)
   await fc.assert(
     fc.asyncProperty(fc.oneof(loop, pipeline, anything), async (text) => {
       const { action } = await permission.check(
