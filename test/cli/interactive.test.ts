@@ -126,6 +126,8 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("I heard: hello there")
     await terminal.press("/fullscreen", "Enter")
     await until("the alternate screen is active", terminal.isAlternate)
+    // Until the screen is drawn, the terminal can turn Enter into a line break.
+    await terminal.sees("build · test/m")
     await terminal.press("hello again", "Enter")
     await terminal.sees("I heard: hello again")
     await terminal.press("/fullscreen", "Enter")
