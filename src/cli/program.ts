@@ -57,8 +57,6 @@ function hasInput(): boolean {
 
 interface CommandEntry {
   description: string
-  /** True for the command that runs if the arguments name no command. The help does not list it. */
-  hidden?: true
   /** Loads the function that adds arguments, flags and subcommands. */
   load(): Promise<(command: Command) => void>
 }
@@ -158,8 +156,8 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
 }
 
-/** Commands that the help does not list, so that it fits on a 24-row screen. */
-const unlisted = ["help", "interactive", "db", "worker", "completion"]
+/** Commands that the help does not list. */
+const unlisted = ["help", "interactive"]
 
 /** Width of the help text in columns, in every terminal. */
 const helpWidth = 80

@@ -70,6 +70,11 @@ describe("the help of every command", async () => {
     }
   })
 
+  test("is reached from the list of all commands", () => {
+    const names = [...helps.keys()].filter((name) => name !== "" && !/ |^help$/.test(name))
+    expect(listed(helps.get("") ?? "", "Commands").sort()).toEqual(names.sort())
+  })
+
   test("shows an example that uses only existing commands and flags", () => {
     const missing: string[] = []
     for (const [command, help] of helps) {

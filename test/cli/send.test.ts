@@ -55,6 +55,21 @@ describe("tackle send", () => {
     expect(await listed(machine)).toEqual([])
   })
 
+  test("sends to the session whose id is the first argument, as `session show` reads it", async () => {
+    const { machine, sessionID } = await machineWithSession()
+    await machine.run(["run", "second session"])
+    const sent = await machine.run(["send", sessionID, "hello", "there"])
+    expect(sent).toMatchObject({ code: 0, stdout: "heard hello there\n" })
+    expect(sent.stderr).toContain(`continuing session ${sessionID}`)
+    const piped = await machine.run(["send", sessionID], { stdin: "from stdin" })
+    expect(piped.stdout).toBe("heard from stdin\n")
+    expect((await machine.run(["send", "-c", sessionID])).stdout).toBe(`heard ${sessionID}\n`)
+    expect(await machine.run(["send", "ses_unknown", "hello"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("ses_unknown"),
+    })
+  })
+
   test("prints the receipt and the events as JSON", async () => {
     const { machine, sessionID } = await machineWithSession()
     const run = await machine.run(["send", "--id", "mine", "--json", "hello"])

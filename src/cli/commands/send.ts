@@ -17,8 +17,12 @@ import { commandOf, storedSession } from "./run.ts"
 /** Defines `tackle send`. */
 export function defineSend(send: Command): void {
   projectFlags(send)
-    .argument("[text...]", 'the text, or /name and arguments for a command; "-" or nothing reads stdin')
-    .option("-s, --session <id>", "send to this session")
+    .usage("[options] [id] [text...]")
+    .argument(
+      "[text...]",
+      'the session\'s id (default: the latest session in this project), then the text, or /name and arguments for a command; "-" or nothing reads stdin',
+    )
+    .option("-s, --session <id>", "send to this session; all arguments are the text")
     .addOption(
       new Option("-c, --continue", "send to the latest session in this project (default)").conflicts(
         "session",
@@ -37,8 +41,9 @@ export function defineSend(send: Command): void {
 
 /** Flags for `tackle send`. If `run` is false, the input is only queued. */
 export interface SendFlags extends ForegroundFlags {
-  /** Id of the session. Default: the latest session in the project. */
+  /** Id of the session. Default: the first argument, if it is an id, or the latest session in the project. */
   session?: string
+  continue?: boolean
   delivery: Delivery
   /** Id for the input. Sending the same input with this id again has no effect. */
   id?: string
@@ -50,11 +55,14 @@ export interface SendFlags extends ForegroundFlags {
 /** Runs `tackle send`: queues the text, and runs the session if it is idle. */
 export async function sendInput(words: readonly string[], flags: SendFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
-  const prompt = await readPrompt(words, 'tackle send "use tabs"')
+  const [first = ""] = words
+  const isNamed = flags.session === undefined && !flags.continue && /^ses_\w+$/.test(first)
+  const sessionID = isNamed ? first : flags.session
+  const prompt = await readPrompt(isNamed ? words.slice(1) : words, 'tackle send "use tabs"')
   const overrides = { model: await defaultModel(workspace) }
   await inForeground({ flags, rules: flags, workspace, overrides }, async (foreground) => {
     const { tackle, signal } = foreground
-    const session = await storedSession(tackle, flags.session)
+    const session = await storedSession(tackle, sessionID)
     const files = await attachFiles(tackle, flags.file ?? [], signal)
     await reportMissingMentions(prompt, tackle, signal)
     const command = await commandOf({ prompt }, tackle, signal)
