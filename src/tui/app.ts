@@ -1,7 +1,6 @@
 import type { Component } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
@@ -120,8 +119,6 @@ export function createApp(options: AppOptions): App {
   let ticking: ReturnType<typeof setInterval> | undefined
   let frame: ReturnType<typeof setTimeout> | undefined
   let isLoadingOlder = false
-  /** Permission requests for shell commands that the user typed. These requests do not belong to a session. */
-  let ownRequests: readonly PermissionRequest[] = []
 
   const cards: Cards = createCards({
     api,
@@ -155,11 +152,6 @@ export function createApp(options: AppOptions): App {
     showCall(call) {
       if (call.state.status !== "running") statusLine.refresh()
       conversation.notes.setCall(call, lastMessageID())
-      tui.requestRender()
-    },
-    onRequests(requests) {
-      ownRequests = requests
-      showRequests()
       tui.requestRender()
     },
   })
@@ -409,7 +401,7 @@ export function createApp(options: AppOptions): App {
 
   function showRequests(): void {
     const { requests = [], questions = [], session: info } = state ?? {}
-    cards.update({ requests: [...ownRequests, ...requests], questions, worktree: info?.worktree ?? "" })
+    cards.update({ requests, questions, worktree: info?.worktree ?? "" })
   }
 
   async function ensureSession(): Promise<SessionApi> {

@@ -1,9 +1,10 @@
 import { type Component, getKeybindings, matchesKey } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
-import type { Delivery, Input } from "../schema/input.ts"
+import type { Delivery, Input, PromptFile } from "../schema/input.ts"
 import type { ToolPart } from "../schema/part.ts"
-import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
+import { oneLine, visible } from "../view/visible.ts"
+import { clip } from "./card-parts.ts"
 import { createSlashCommands, showKeys, unknownCommand } from "./commands.ts"
 import type { InputHistory } from "./history.ts"
 import { libraryKey } from "./keybindings.ts"
@@ -13,7 +14,7 @@ import { pickRewind } from "./pickers.ts"
 import { createPromptEditor, type PromptEditor, type WrittenInput } from "./prompt-editor.ts"
 import { createWaitingInputs, renderQueue } from "./queue.ts"
 import type { Shell } from "./shell.ts"
-import { createShellRunner } from "./shell-runner.ts"
+import { createShellRunner, outputFile } from "./shell-runner.ts"
 
 /** Options for {@link createInputArea}. */
 export interface InputAreaOptions {
@@ -24,8 +25,6 @@ export interface InputAreaOptions {
   ensureSession(): Promise<SessionApi>
   /** Shows one of the user's shell commands and its output. */
   showCall(call: ToolPart): void
-  /** Called when the permission requests for the user's shell commands change. */
-  onRequests(requests: readonly PermissionRequest[]): void
 }
 
 /** The editor, with the pending inputs, the commands, and the texts that the commands show. */
@@ -53,7 +52,7 @@ const rewindMs = 800
 
 /** Creates the area with the editor, the pending inputs and the panel. */
 export function createInputArea(options: InputAreaOptions): InputArea {
-  const { history, onRequests } = options
+  const { history } = options
   const { api, tui, theme, keys, notify } = options.shell
   const shell: Shell = Object.create(options.shell, {
     showPanel: { value: showPanel },
@@ -66,7 +65,9 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)),
   })
   const waiting = createWaitingInputs()
-  const runner = createShellRunner({ api, onRequests, show: options.showCall })
+  const runner = createShellRunner({ api, show: options.showCall })
+  /** Outputs of shell commands that the next prompt contains, with the session in which they were made. */
+  let outputs: { file: PromptFile; sessionID: string | undefined }[] = []
   /** The input that was in the editor before the user started to edit a pending input. */
   let draft: WrittenInput | undefined
   let escapedAt = Number.NEGATIVE_INFINITY
@@ -111,7 +112,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     const { text } = input
     panel.hide()
     try {
-      if (text.startsWith("!")) await runShell(text.slice(1).trim())
+      const [, marks, command = ""] = shellInput.exec(text) ?? []
+      if (marks !== undefined) await runShell(command, { isSent: marks === "!" })
       else if (commandName.test(text)) await runCommand(input, delivery)
       else await send(input, delivery)
     } catch (error) {
@@ -126,7 +128,9 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       await waiting.replace(session)
       restoreDraft()
     }
-    await api.send(session.id, text, { delivery, files })
+    const attached = outputsFor(session.id)
+    await api.send(session.id, text, { delivery, files: [...files, ...attached.map(({ file }) => file)] })
+    outputs = outputs.filter((output) => !attached.includes(output))
   }
 
   async function runCommand(input: WrittenInput, delivery: Delivery): Promise<void> {
@@ -147,9 +151,26 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       )
   }
 
-  async function runShell(command: string): Promise<void> {
+  async function runShell(command: string, { isSent }: { isSent: boolean }): Promise<void> {
     if (command === "") return
-    await runner.run(command, shell.state?.session.agent ?? shell.defaults.agent)
+    const sessionID = shell.session?.id
+    const state = await runner.run(command, shell.state?.session.agent ?? shell.defaults.agent)
+    if (!isSent) return
+    outputs.push({ file: outputFile(command, state), sessionID })
+    tui.requestRender()
+  }
+
+  /** Returns the outputs from a session, and those from before the first prompt created a session. */
+  function outputsFor(id: string | undefined) {
+    return outputs.filter(({ sessionID }) => sessionID === undefined || sessionID === id)
+  }
+
+  function renderOutputs(width: number): string[] {
+    const names = outputsFor(shell.session?.id).map(({ file }) => visible(file.filename ?? ""))
+    const hint = `sent with the next prompt. ${keys.label("interrupt")} removes it`
+    return names.map((name) =>
+      clip(theme.dim(`  + ${oneLine(name, Math.max(12, width - 50))} · ${hint}`), width),
+    )
   }
 
   async function searchHistory(): Promise<void> {
@@ -215,8 +236,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
 
   /**
    * Called when the user presses the `interrupt` key (by default Escape). Does the first of these that applies: stops
-   * the user's shell command, closes the panel, ends the edit of a pending input, or interrupts the run. A second press
-   * opens the list of earlier prompts.
+   * the user's shell command, closes the panel, ends the edit of a pending input, interrupts the run, or removes outputs
+   * of shell commands from the next prompt. A second press opens the list of earlier prompts.
    */
   function pressInterrupt(): boolean {
     const { session, state } = shell
@@ -225,6 +246,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     if (stopShell()) return true
     if (panel.isOpen) panel.hide()
     else if (session && waiting.editing !== undefined) attempt(release(session))
+    else if (!state?.isRunning && editor.isEmpty && outputsFor(session?.id).length > 0) removeOutputs()
     else if (session && isTwice) attempt(pickRewind(shell, session))
     else if (session) {
       escapedAt = Date.now()
@@ -233,6 +255,12 @@ export function createInputArea(options: InputAreaOptions): InputArea {
         notify(`Press ${keys.label("interrupt")} again to rewind to an earlier prompt.`)
     }
     return true
+  }
+
+  function removeOutputs(): void {
+    const removed = outputsFor(shell.session?.id)
+    outputs = outputs.filter((output) => !removed.includes(output))
+    tui.requestRender()
   }
 
   function stopShell(): boolean {
@@ -254,8 +282,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       editor.remember(text)
       return text !== ""
     },
-    renderQueue: (width) =>
-      renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
+    renderQueue: (width) => [
+      ...renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
+      ...renderOutputs(width),
+    ],
     handleKey(data) {
       // Two quick presses of Escape can arrive as one input.
       if (data === "\u001b\u001b" && keys.matches("\u001b", "interrupt"))
@@ -280,5 +310,8 @@ const promptsMs = 200
 
 /** Matches a text that calls a command, but not a path such as `/etc/hosts`. */
 const commandName = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/
+
+/** Matches a shell command: one mark sends its output with the next prompt, two marks do not. */
+const shellInput = /^(!!?)\s*([\s\S]*?)\s*$/
 
 const scrollKeys = ["pageUp", "pageDown", "shift+up", "shift+down"] as const

@@ -1,30 +1,31 @@
 import type { TackleApi } from "../client/api.ts"
+import type { PromptFile } from "../schema/input.ts"
 import type { ToolPart } from "../schema/part.ts"
-import type { PermissionRequest } from "../schema/permission.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
 
-/** Runs the user's shell commands. The same permission rules apply as for the model. */
+/**
+ * Runs the user's shell commands. A command that a rule denies does not run. If the rules ask, the command runs without
+ * a question, because the user typed it.
+ */
 export interface ShellRunner {
   readonly isRunning: boolean
-  /** Runs a command, and resolves when it ends. Rejects if another command is running or the request fails. */
-  run(command: string, agent: string | undefined): Promise<void>
+  /**
+   * Runs a command, and resolves with its last state when it ends. Rejects if another command is running or the request
+   * fails.
+   */
+  run(command: string, agent: string | undefined): Promise<ToolState>
   /** Stops the command. */
   stop(): void
 }
 
-/**
- * Creates a runner. `show` receives the call with its output so far, and finally with its result. `onRequests` receives
- * the command's permission requests that wait for the user.
- */
+/** Creates a runner. `show` receives the call with its output so far, and finally with its result. */
 export function createShellRunner({
   api,
   show,
-  onRequests,
 }: {
   api: TackleApi
   show(call: ToolPart): void
-  onRequests(requests: readonly PermissionRequest[]): void
 }): ShellRunner {
   let active: AbortController | undefined
   let count = 0
@@ -46,7 +47,7 @@ export function createShellRunner({
         show({ id, callID: id, sessionID: "", messageID: "", type: "tool", tool: "$", state })
       showState({ status: "running", input, time })
       const messageID = newId("msg")
-      const stop = followRequests(api, messageID, onRequests)
+      const stop = allowOnce(api, messageID)
       try {
         const { state } = await api.callTool({
           ...{ tool: "bash", input, agent, messageID, signal: abort.signal },
@@ -55,18 +56,29 @@ export function createShellRunner({
             showState(state)
           },
         })
-        showState(abort.signal.aborted ? stopped(state) : withWholeOutput(state))
+        const ended = abort.signal.aborted ? stopped(state) : state
+        showState(withWholeOutput(ended))
+        return ended
       } catch (error) {
         const failed = { status: "error", input, error: "", metadata } as const
-        showState(stopped({ ...failed, time: { ...time, end: Date.now() } }))
+        const ended = stopped({ ...failed, time: { ...time, end: Date.now() } })
+        showState(ended)
         if (!abort.signal.aborted) throw error
+        return ended
       } finally {
         active = undefined
         stop()
-        onRequests([])
       }
     },
   }
+}
+
+/** Returns the file that shows the model a command of the user and its output. */
+export function outputFile(command: string, state: ToolState): PromptFile {
+  const output = state.status === "completed" ? state.output : state.status === "error" ? state.error : ""
+  const text = `<user_command>\nThe user ran this shell command:\n${command}\n\nOutput:\n${output}\n</user_command>`
+  const url = `data:text/plain;base64,${Buffer.from(text).toString("base64")}`
+  return { mime: "text/plain", url, filename: `$ ${command}` }
 }
 
 /** Returns the state of a command that was stopped, with its output so far. */
@@ -87,21 +99,13 @@ function withWholeOutput(state: ToolState): ToolState {
 }
 
 /**
- * Calls `onRequests` with the waiting permission requests of a call without a session, each time they change. Returns a
- * function that unsubscribes.
+ * Allows once what the rules ask about a call without a session. A denied call makes no request. Returns a function that
+ * unsubscribes.
  */
-function followRequests(
-  api: TackleApi,
-  messageID: string,
-  onRequests: (requests: readonly PermissionRequest[]) => void,
-): () => void {
-  let requests: readonly PermissionRequest[] = []
+function allowOnce(api: TackleApi, messageID: string): () => void {
   return api.subscribe((event) => {
-    if (event.type === "permission.asked" && event.request.tool?.messageID === messageID)
-      requests = [...requests.filter(({ id }) => id !== event.request.id), event.request]
-    else if (event.type === "permission.replied")
-      requests = requests.filter(({ id }) => id !== event.requestID)
-    else return
-    onRequests(requests)
+    if (event.type !== "permission.asked" || event.request.tool?.messageID !== messageID) return
+    // If the reply cannot be delivered, the call fails too, and the user sees its error.
+    api.reply(event.request.id, { reply: "once" }).catch(() => {})
   })
 }

@@ -372,33 +372,48 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.sees(/─\n for later\s*\n─/)
   })
 
-  test("runs a shell command of the user through the rules", async () => {
-    const { machine, terminal, send } = await open({ script: [] })
-    await send("!echo $((6 * 7))")
-    expect(await terminal.sees(/✓ \$ echo[\s\S]* 42\n/)).not.toContain("[exit code")
-    await send("!touch made")
-    await terminal.sees(card("touch made"))
-    await terminal.press("y")
-    await terminal.sees("✓ $ touch made")
+  test("runs a shell command without asking, and sends its output with the next prompt", async () => {
+    const { machine, terminal, send } = await open({
+      script: ({ body }) => ({
+        text: `got ${lastText(body)
+          .match(/(?:six|ten|one)=\d+/g)
+          ?.join(" ")}`,
+      }),
+    })
+    await send("!touch made; echo six=$((6 * 7))")
+    expect(await terminal.sees(/✓ \$ touch made[\s\S]* six=42\n/)).not.toContain("[exit code")
     expect(existsSync(join(machine.project.directory, "made"))).toBe(true)
-    await send("!touch other")
-    await terminal.sees(card("touch other"))
-    await terminal.press("n")
-    await terminal.sees(/refused/)
-    expect(existsSync(join(machine.project.directory, "other"))).toBe(false)
-    expect(machine.server.requests).toEqual([])
+    await terminal.sees(/\+ \$ touch made; echo [^\n]* · sent with the next prompt\. Esc removes it\n/)
+    await send("!!echo one=$((0 + 1))")
+    await terminal.sees(" one=1")
+    await send("!echo ten=$((5 + 5)); false")
+    await terminal.sees(" ten=10")
+    await send("first")
+    await terminal.sees("got six=42 ten=10")
+    expect(await terminal.screen()).not.toContain("sent with the next prompt")
+
+    await send("!echo ten=$((5 + 6))")
+    await terminal.sees("+ $ echo ten")
+    await terminal.press("Escape")
+    await until(
+      "the output is removed",
+      async () => !(await terminal.screen()).includes("with the next prompt"),
+    )
+    await send("second")
+    await terminal.sees("got undefined")
+    expect(machine.server.requests).toHaveLength(2)
   })
 
   test("shows the output of a shell command while it runs, and stops the command with Ctrl+C", async () => {
     const { terminal, send } = await open({ script: scripts({}), allow: ["bash"] })
-    await send("!mkfifo fifo")
+    await send("!!mkfifo fifo")
     await terminal.sees("✓ $ mkfifo")
-    await send("!echo begun; read line < fifo; echo never")
+    await send("!!echo begun; read line < fifo; echo never")
     await terminal.sees(/● \$ echo begun[^\n]*\n {2}begun\n/)
     await terminal.sees("Esc stops the command")
     await terminal.press("C-c")
     await terminal.sees(/✗ \$ echo begun[^\n]*\n {2}begun\n {2}\[stopped\]/)
-    await send("!seq 1 500")
+    await send("!!seq 1 500")
     const screen = await terminal.sees(/✓ \$ seq[\s\S]* 500\n/)
     expect(screen).toMatch(/… 46\d earlier lines/)
     expect(screen).not.toContain(" 100\n")

@@ -1,30 +1,35 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { expect, test } from "vitest"
 import { createShellRunner } from "../../src/tui/shell-runner.ts"
 import { startEngine } from "../session/engine.ts"
 
-test("shows only the permission requests of its own call, also if another call has the same command", async () => {
+test("allows only its own call, also if another call has the same command", async () => {
   await using engine = await startEngine([], { permission: { bash: "ask" } })
   const { tackle } = engine
-  const shown = new Set<string>()
-  const runner = createShellRunner({
-    api: tackle,
-    show() {},
-    onRequests(requests) {
-      for (const { id } of requests) shown.add(id)
-    },
-  })
-  let asked = 0
-  const both = Promise.withResolvers<void>()
+  const runner = createShellRunner({ api: tackle, show() {} })
+  const others: Promise<unknown>[] = []
   tackle.on("permission.asked", (request) => {
-    asked += 1
-    if (asked === 2) both.resolve()
-    void both.promise.then(() => request.reply("reject"))
+    const other = tackle.pendingRequests().find(({ id }) => id === request.id)
+    // The runner has already answered its own request.
+    if (other) others.push(request.reply("reject"))
   })
   const command = "mkdir made"
-  await Promise.all([
+  const [own, other] = await Promise.all([
     runner.run(command, undefined),
     tackle.callTool({ tool: "bash", input: { command, description: "make" } }),
   ])
-  expect(asked).toBe(2)
-  expect(shown.size).toBe(1)
+  expect(own.status).toBe("completed")
+  expect(other.state.status).toBe("error")
+  expect(others).toHaveLength(1)
+})
+
+test("does not run a command that a rule denies", async () => {
+  await using engine = await startEngine([], { permission: { bash: { "*": "ask", "mkdir *": "deny" } } })
+  const runner = createShellRunner({ api: engine.tackle, show() {} })
+  expect(await runner.run("mkdir made", undefined)).toMatchObject({
+    status: "error",
+    error: expect.stringContaining("mkdir *"),
+  })
+  expect(existsSync(join(engine.tackle.directory, "made"))).toBe(false)
 })
