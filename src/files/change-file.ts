@@ -9,13 +9,14 @@ import {
   assertSeen,
   assertUnchanged,
   bytesOf,
+  decodeBefore,
   type FileBefore,
   readBefore,
   resolveTarget,
 } from "./freshness.ts"
 import { pinnedPatterns } from "./open-file.ts"
 import { showName } from "./show-name.ts"
-import { decodeText, encodeText, plainText, type TextFormat } from "./text-encoding.ts"
+import { encodeText, plainText, type TextFormat } from "./text-encoding.ts"
 import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
 
 /** The tool context that {@link changeFile} needs. */
@@ -115,22 +116,18 @@ async function write(
 }
 
 /**
- * Plans the replacement of a file's whole content. An existing text file keeps its encoding and byte order mark. Any
- * other file is written as UTF-8.
+ * Plans the replacement of a file's whole content. An existing file keeps its encoding and byte order mark. Throws
+ * `FileChangeError` if the existing file is binary or has an unknown encoding.
  */
 export async function planWrite(before: FileBefore, title: string, content: string): Promise<FileChange> {
-  const old = before.exists ? decodeText(before.bytes) : undefined
-  const text = old?.kind === "text" ? old : undefined
-  const format = text?.format ?? plainText
+  const old = before.exists ? decodeBefore(before, title, otherEncoding) : undefined
+  const format = old?.format ?? plainText
   const bytes = encodeText(withoutSecondMark(content, format), format)
-  if (before.exists && !text) {
-    return {
-      bytes,
-      diff: `[${title} is not text: the size changes from ${before.bytes.length} to ${bytes.length} bytes]\n`,
-    }
-  }
-  return { bytes, diff: await unifiedDiff({ path: title, before: text?.text, after: content }) }
+  return { bytes, diff: await unifiedDiff({ path: title, before: old?.text, after: content }) }
 }
+
+const otherEncoding =
+  "To change it, use a command that supports its encoding, such as iconv. To replace it with UTF-8 text, delete it first."
 
 function withoutSecondMark(content: string, format: TextFormat): string {
   return format.bom && content.startsWith("\ufeff") ? content.slice(1) : content

@@ -7,6 +7,7 @@ import { FileAccessError } from "./file-errors.ts"
 import { fileKind, sampleBytes } from "./file-kind.ts"
 import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
+import { type DecodedText, decodeText } from "./text-encoding.ts"
 
 /** Maximum size in bytes of a file that can be changed. Its content is in memory twice: as bytes and as text. */
 const maxFileBytes = 256 * 1024 * 1024
@@ -90,6 +91,22 @@ export async function assertUnchanged(before: FileBefore): Promise<void> {
     "changed",
     `${showName(before.path)} changed after this call read it. Nothing was written. Read it again, then try again.`,
   )
+}
+
+/**
+ * Decodes the file. Throws {@link FileChangeError} if it is binary or has an unknown encoding, because the change would
+ * replace characters that it does not name. `advice` tells the model what to do instead.
+ */
+export function decodeBefore(
+  { bytes }: Extract<FileBefore, { exists: true }>,
+  title: string,
+  advice: string,
+): Extract<DecodedText, { kind: "text" }> {
+  const decoded = decodeText(bytes)
+  if (decoded.kind === "text") return decoded
+  const reason =
+    decoded.kind === "binary" ? "is a binary file" : "is neither UTF-8 nor UTF-16 with a byte order mark"
+  throw new FileChangeError("unfit", `${title} ${reason}. Nothing was changed. ${advice}`)
 }
 
 /** Translates a system error into an error that the model can act on. */

@@ -198,7 +198,7 @@ describe("rejects", () => {
   ])("a %s file", async (_, bytes) => {
     await seen("a.dat", bytes)
     await expect(edit("a.dat", { oldString: "a", newString: "b" })).rejects.toMatchObject({
-      code: "edit.encoding",
+      code: "file.unfit",
     })
     expect(await readFile(at("a.dat"))).toEqual(Buffer.from(bytes))
   })

@@ -102,6 +102,20 @@ describe("an existing file", () => {
     expect(ctx.asked).toEqual([])
   })
 
+  test.each([
+    ["Latin-1", Buffer.from("caf\xe9\n", "latin1")],
+    ["GBK", Buffer.of(0xc4, 0xe3, 0xba, 0xc3, 0x0a)],
+    ["UTF-16 without a mark", Buffer.from("text", "utf16le")],
+    ["binary", Buffer.of(0x7f, 0x45, 0x4c, 0x46, 0, 1)],
+  ])("in %s is not overwritten, without asking", async (_, bytes) => {
+    await seen("old.txt", bytes)
+    await expect(write("old.txt", "new\n")).rejects.toThrow(
+      expect.objectContaining({ code: "file.unfit", message: expect.stringContaining("delete it first") }),
+    )
+    expect(await readFile(at("old.txt"))).toEqual(bytes)
+    expect(ctx.asked).toEqual([])
+  })
+
   test("that changed since it was read is not overwritten", async () => {
     await seen("old.txt", "one")
     await writeFile(at("old.txt"), "two")

@@ -35,14 +35,14 @@ export class PatchSyntaxError extends TackleError {
 
 /**
  * Parses a patch. Ignores text around the patch, such as a here-document or a Markdown fence. Accepts LF and CRLF line
- * endings, and empty context lines without a prefix. Joins sections that update the same path. Throws {@link
- * PatchSyntaxError} if the text is not a valid patch.
+ * endings, empty context lines without a prefix, an indented patch, and markers in another case or with other blanks.
+ * Joins sections that update the same path. Throws {@link PatchSyntaxError} if the text is not a valid patch.
  */
 export function parsePatch(patchText: string): PatchSection[] {
-  const lines = patchText.split(/\r\n|\n/)
-  const first = lines.findIndex((line) => line.trim() === begin)
+  const lines = withoutIndent(patchText.split(/\r\n|\n/))
+  const first = lines.findIndex((line) => beginMarker.test(line))
   if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
-  const last = lines.findLastIndex((line) => line.trimEnd() === end)
+  const last = lastMarker(lines)
   if (last < first)
     throw new PatchSyntaxError(`it has no line "${end}" after "${begin}", so it may have been cut off.`)
   assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
@@ -57,9 +57,12 @@ export function parsePatch(patchText: string): PatchSection[] {
 
 const begin = "*** Begin Patch"
 const end = "*** End Patch"
-const endOfFile = "*** End of File"
-const sectionHead = /^\*\*\* (Add|Delete|Update) File:(.*)$/
-const moveHead = /^\*\*\* Move to:(.*)$/
+const beginMarker = /^\s*\*{3}\s*begin\s*patch\s*(?:\*{3}\s*)?$/i
+const endMarker = /^\s*\*{3}\s*end\s*patch\s*(?:\*{3}\s*)?$/i
+const endOfFile = /^\*{3}\s*end\s+of\s+file\s*$/i
+/** Matches the head of a section, also within a hunk, where a line with a leading blank is context. */
+const sectionHead = /^\*{3}\s*(add|delete|update)\s+file\s*:(.*)$/i
+const moveHead = /^\*{3}\s*move\s+to\s*:(.*)$/i
 /** Matches a hunk header in a unified diff. Its line numbers are ignored. */
 const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
 
@@ -68,6 +71,21 @@ interface Reader {
   at: number
   /** Line number of the first element of `lines` in the patch, from 1. */
   offset: number
+}
+
+/** Removes the indentation of the first marker from all lines, if all lines up to the last marker have it. */
+function withoutIndent(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => beginMarker.test(line))
+  const indent = /^\s*/.exec(lines[first] ?? "")?.[0] ?? ""
+  const patch = lines.slice(first, lastMarker(lines) + 1)
+  if (indent === "" || !patch.every((line) => line.startsWith(indent) || line.trim() === "")) return lines
+  return lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line))
+}
+
+/** Returns the index of the last end marker, or -1. A marker with a leading blank could be a context line. */
+function lastMarker(lines: readonly string[]): number {
+  const plain = lines.findLastIndex((line) => !/^\s/.test(line) && endMarker.test(line))
+  return plain === -1 ? lines.findLastIndex((line) => endMarker.test(line)) : plain
 }
 
 /**
@@ -95,7 +113,7 @@ function add(sections: PatchSection[], section: PatchSection): void {
 
 function readSection(reader: Reader): PatchSection {
   const line = reader.lines[reader.at] ?? ""
-  const [, verb, name = ""] = sectionHead.exec(line) ?? []
+  const [, verb, name = ""] = sectionHead.exec(line.trimStart()) ?? []
   if (verb === undefined) {
     throw problem(
       reader,
@@ -105,8 +123,8 @@ function readSection(reader: Reader): PatchSection {
   }
   const path = pathIn(name, reader)
   reader.at += 1
-  if (verb === "Add") return { kind: "add", path, lines: readAdded(reader) }
-  return verb === "Delete" ? readDelete(path, reader) : readUpdate(path, reader)
+  if (/^add$/i.test(verb)) return { kind: "add", path, lines: readAdded(reader) }
+  return /^delete$/i.test(verb) ? readDelete(path, reader) : readUpdate(path, reader)
 }
 
 function pathIn(text: string, reader: Reader): string {
@@ -119,10 +137,10 @@ function readAdded(reader: Reader): string[] {
   const added: string[] = []
   for (; reader.at < reader.lines.length; reader.at++) {
     const line = reader.lines[reader.at] ?? ""
-    if (sectionHead.test(line)) break
+    if (sectionHead.test(line.trimStart())) break
     if (line.startsWith("+")) added.push(line.slice(1))
     else if (line.trim() === "" && isBlankUntilSection(reader)) break
-    else if (line.trimEnd() !== endOfFile) {
+    else if (!endOfFile.test(line.trimStart())) {
       throw problem(reader, 'every line of a new file must begin with "+"', reader.at)
     }
   }
@@ -132,7 +150,7 @@ function readAdded(reader: Reader): string[] {
 function readDelete(path: string, reader: Reader): PatchSection {
   skipBlank(reader)
   const line = reader.lines[reader.at]
-  if (line !== undefined && !sectionHead.test(line)) {
+  if (line !== undefined && !sectionHead.test(line.trimStart())) {
     throw problem(reader, "a *** Delete File section must not contain other lines", reader.at)
   }
   return { kind: "delete", path }
@@ -167,7 +185,8 @@ function readHunk(reader: Reader): PatchHunk {
   for (; reader.at < reader.lines.length; reader.at++) {
     const line = reader.lines[reader.at] ?? ""
     if (line.startsWith("@@") || sectionHead.test(line)) break
-    if (line.trimEnd() === endOfFile) {
+    const isLast = reader.at === reader.lines.length - 1
+    if (endOfFile.test(isLast ? line.trimStart() : line)) {
       hunk.atEnd = true
       reader.at += 1
       break

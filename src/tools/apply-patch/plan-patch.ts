@@ -1,7 +1,13 @@
 import { lstat } from "node:fs/promises"
 import type { FileStep } from "../../files/commit-files.ts"
 import { type FileStamp, type FileTracker, sameStamp } from "../../files/file-tracker.ts"
-import { accessError, assertSeen, type FileBefore, FileChangeError } from "../../files/freshness.ts"
+import {
+  accessError,
+  assertSeen,
+  decodeBefore,
+  type FileBefore,
+  FileChangeError,
+} from "../../files/freshness.ts"
 import { decodeText, encodeText, plainText } from "../../files/text-encoding.ts"
 import { unifiedDiff } from "../../files/unified-diff.ts"
 import { systemCode } from "../../util/errors.ts"
@@ -97,13 +103,7 @@ async function planUpdate(
 }
 
 async function patch(before: ExistingFile, hunks: readonly PatchHunk[], title: string) {
-  const decoded = decodeText(before.bytes)
-  if (decoded.kind !== "text") {
-    throw new FileChangeError(
-      "unfit",
-      `${title} is neither UTF-8 nor UTF-16 with a byte order mark. Nothing was changed. Change the file with a command that supports its format.`,
-    )
-  }
+  const decoded = decodeBefore(before, title, "Change it with a command that supports its format.")
   const after = applyHunks(decoded.text, hunks, title)
   const diff = await unifiedDiff({ path: title, before: decoded.text, after: after.text })
   return { bytes: encodeText(after.text, decoded.format), diff, hunks: after.hunks }

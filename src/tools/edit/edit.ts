@@ -1,8 +1,8 @@
 import * as z from "zod"
 import { changeFile, type FileChange, planWrite } from "../../files/change-file.ts"
 import { PathNotFoundError } from "../../files/file-errors.ts"
-import type { FileBefore } from "../../files/freshness.ts"
-import { decodeText, encodeText } from "../../files/text-encoding.ts"
+import { decodeBefore, type FileBefore } from "../../files/freshness.ts"
+import { encodeText } from "../../files/text-encoding.ts"
 import { unifiedDiff } from "../../files/unified-diff.ts"
 import { define } from "../../tool/tool.ts"
 import { readText } from "../../util/file-system.ts"
@@ -78,13 +78,8 @@ async function planReplacement(
       `${title} exists, so oldString must not be empty. To replace the whole file, use write.`,
     )
   }
-  const decoded = decodeText(before.bytes)
-  if (decoded.kind !== "text") {
-    const reason =
-      decoded.kind === "binary" ? "is a binary file" : "is neither UTF-8 nor UTF-16 with a byte order mark"
-    throw new EditError("encoding", `${title} ${reason}. Change it with a command that supports its format.`)
-  }
-  const { text, format } = decoded
+  const advice = "Change it with a command that supports its format."
+  const { text, format } = decodeBefore(before, title, advice)
   const match = findEdit(text, args)
   if (match.kind !== "found") throw matchError(match, title, args.replaceAll)
   const { strategy, reading, spans } = match

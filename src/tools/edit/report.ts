@@ -9,16 +9,7 @@ import type { StrategyName } from "./strategies.ts"
  */
 export class EditError extends TackleError {
   constructor(
-    why:
-      | "identical"
-      | "empty"
-      | "missing"
-      | "ambiguous"
-      | "done"
-      | Unclear
-      | "disputed"
-      | "unchanged"
-      | "encoding",
+    why: "identical" | "empty" | "missing" | "ambiguous" | "done" | Unclear | "disputed" | "unchanged",
     message: string,
   ) {
     super(message, { code: `edit.${why}`, recoverable: true })

@@ -57,6 +57,16 @@ test.each([
   ["a here-document without quotes", (text: string) => `<<EOF\n${text}\nEOF`],
   ["a fence", (text: string) => `\`\`\`diff\n${text}\n\`\`\`\n`],
   ["white space around it", (text: string) => `\n\n  ${text}  \n\n`],
+  ["a blank before the end", (text: string) => text.replaceAll("*** End", " *** End")],
+  [
+    "a tab before the end and a fence",
+    (text: string) => `${text.replaceAll("*** End", "\t*** End")}\n\`\`\``,
+  ],
+  ["an indented patch", (text: string) => text.replaceAll(/^/gm, "    ")],
+  ["markers in another case", (text: string) => text.replaceAll(/^\*\*\* \w+ \w+/gm, (m) => m.toLowerCase())],
+  ["markers without blanks", (text: string) => text.replaceAll(/^\*\*\* (Begin|End) P/gm, "***$1P")],
+  ["closed markers", (text: string) => text.replaceAll(/Patch$/gm, "Patch ***")],
+  ["blanks before a section", (text: string) => text.replace("*** Update", "  ***  Update")],
 ])("%s", (_, wrap) => {
   const [read] = parsePatch(wrap(patch(...update)))
   const hunks = read?.kind === "update" ? read.hunks.map((hunk) => ({ ...hunk, line: 4 })) : []
@@ -81,6 +91,18 @@ test("ignores blank lines between sections", () => {
   expect(parsePatch(text)).toMatchObject([
     { lines: ["a"] },
     { hunks: [{ lines: [{ text: "x" }, { text: "y" }] }, { anchors: [], lines: [{ text: "z" }] }] },
+  ])
+})
+
+test("reads indented heads after an added and a deleted file", () => {
+  const text = patch("*** Add File: n", "+a", " *** Delete File: o", " *** Update File: a", "-x")
+  expect(parsePatch(text)).toMatchObject([{ kind: "add" }, { kind: "delete" }, { kind: "update" }])
+})
+
+test("reads a marker with a leading blank as context in a hunk", () => {
+  const lines = [" *** Add File: n", " *** End of File", " *** End Patch", "+x"]
+  expect(parsePatch(patch("*** Update File: a", ...lines))).toMatchObject([
+    { hunks: [{ atEnd: false, lines: lines.map((line) => ({ text: line.slice(1) })) }] },
   ])
 })
 
