@@ -1,5 +1,5 @@
 import { closeSync, statSync, writeSync } from "node:fs"
-import { realPath } from "../util/paths.ts"
+import { isInside, realPath } from "../util/paths.ts"
 import { openPipe } from "../util/pipe.ts"
 import { type Bounds, type Command, type ConfinedCommand, orderedPaths } from "./bounds.ts"
 import type { Relay } from "./host-proxy.ts"
@@ -17,7 +17,7 @@ export interface Bubblewrap {
 }
 
 /**
- * Returns the command wrapped in bubblewrap, with a separate file system view, process IDs and `/proc`, a system call
+ * Returns the command wrapped in bubblewrap, with a separate file system view, process IDs and read-only `/proc`, a system call
  * filter, and no capabilities. Unless the network is open, the command can reach only its own loopback.
  *
  * bubblewrap exits with the command's exit code. Background processes continue under the first process of the PID
@@ -66,13 +66,15 @@ async function filledPipe(bytes: Buffer): Promise<number> {
 
 /**
  * Returns the mount arguments. They mount the whole file system read-only, then the bounds with outer directories
- * first, because a later mount covers an earlier one. Hidden directories become read-only last, after the mounts inside
- * them.
+ * first, because a later mount covers an earlier one. Hidden directories and `/proc` become read-only last, after the
+ * mounts inside them.
  */
 function mounts(bounds: Bounds): string[] {
   const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
   const closed: string[] = []
   for (const { path, kind } of orderedPaths(withoutLinks(bounds))) {
+    // The sandbox has its own `/proc` and `/dev`. A mount from outside would show the processes of the machine.
+    if (kind !== "hidden" && (isInside(path, "/proc") || path === "/dev")) continue
     if (kind === "writable") args.push("--bind-try", path, path)
     else if (kind === "readOnly") args.push("--ro-bind-try", path, path)
     else {
@@ -83,7 +85,8 @@ function mounts(bounds: Bounds): string[] {
       } else if (found) args.push("--ro-bind", "/dev/null", path)
     }
   }
-  return [...args, ...closed]
+  // For root, files below `/proc/sys` and most files of a process are writable, whatever its capabilities.
+  return [...args, ...closed, "--remount-ro", "/proc"]
 }
 
 /**

@@ -209,6 +209,16 @@ const processProbes: readonly Probe[] = [
     },
   },
   {
+    id: "kernel-settings",
+    attempt: "change a kernel setting",
+    async run({ run }) {
+      const setting = "/proc/sys/kernel/core_pattern"
+      if (!existsSync(setting)) return untested("this system has no kernel settings in /proc/sys")
+      // Opens the file for writing, but writes nothing.
+      return outcomeOf(!(await run(`: >> ${setting} && echo opened`)).includes("opened"))
+    },
+  },
+  {
     id: "core-dump",
     attempt: "write a core dump outside the project",
     async run({ run }) {

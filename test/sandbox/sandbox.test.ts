@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -77,6 +78,28 @@ await describeSandboxed("a command in the sandbox", () => {
     expect(await readdir(project.directory)).toEqual([])
   })
 
+  test("opens no file below /proc and /sys for writing, and only harmless devices", async () => {
+    const script = project.path("open.cjs")
+    await writeFile(script, openForWriting)
+    const own = "/proc/self/comm"
+    const opened = async (roots: string[], bounds: Partial<Bounds> = {}) =>
+      (await run([process.execPath, script, ...roots].join(" "), bounds)).output.split("\n")
+    // Without the sandbox, the script opens these files. As root, these include kernel settings.
+    const outside = execFileSync(process.execPath, [script, own, "/proc/sys/kernel"], { encoding: "utf8" })
+    expect(outside).toContain(`${own}\n`)
+    if (process.getuid?.() === 0) expect(outside).toContain("/proc/sys/kernel/core_pattern\n")
+
+    const devices = /^\/dev\/(null|zero|full|random|urandom|tty|ptmx|pts\/ptmx|)$/
+    const network: Network = { key: "some", allows: () => false }
+    const named = { writable: [project.directory, "/proc"], readOnly: ["/dev", "/proc/sys"] }
+    for (const bounds of [{}, { network }, named]) {
+      const found = await opened(["/proc", "/sys", "/dev"], bounds)
+      expect(found).toContain("/dev/null")
+      expect(found.filter((path) => path !== "" && !devices.test(path))).toEqual([])
+      expect((await run("ls -d /proc/[0-9]* | wc -l; echo x > /dev/null", bounds)).output).toMatch(/^\d\n$/)
+    }
+  })
+
   test("has no credentials or agent sockets in its environment", async () => {
     const env = {
       GITHUB_TOKEN: "1",
@@ -141,6 +164,24 @@ await describeSandboxed("a command in the sandbox", () => {
     expect(child.running()).toBe(false)
   })
 })
+
+/** A script that prints each file below its arguments that it can open for writing. It writes to none of them. */
+const openForWriting = `
+const { constants, openSync, closeSync, readdirSync, lstatSync } = require("node:fs")
+function visit(path) {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return names(path).forEach((name) => visit(path + "/" + name))
+  if (!found || found.isSymbolicLink()) return
+  try {
+    closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK))
+    console.log(path)
+  } catch {}
+}
+function names(path) {
+  try { return readdirSync(path) } catch { return [] }
+}
+process.argv.slice(2).forEach(visit)
+`
 
 await describeSandboxed("the network of a command", () => {
   async function withServer(use: (port: number) => Promise<void>): Promise<void> {
