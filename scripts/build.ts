@@ -6,9 +6,7 @@
 import { execFileSync } from "node:child_process"
 import {
   copyFileSync,
-  cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -17,9 +15,10 @@ import {
   writeFileSync,
 } from "node:fs"
 import { createRequire } from "node:module"
-import { basename, dirname, join, relative, resolve } from "node:path"
+import { basename, join, resolve } from "node:path"
 import { bundleCommand } from "./bundle-command.ts"
 import { bundleWeb } from "./bundle-web.ts"
+import { inlineTexts } from "./inline-texts.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const source = join(root, "src")
@@ -43,33 +42,21 @@ async function buildCommand(directory: string): Promise<void> {
     join(directory, "help.txt"),
     execFileSync(process.execPath, [join(directory, "main.cjs"), "--help"]),
   )
-  copyTexts(directory, (file) => basename(file))
   for (const grammar of ["tree-sitter-bash/tree-sitter-bash.wasm", "web-tree-sitter/web-tree-sitter.wasm"]) {
     copyFileSync(require.resolve(grammar), join(directory, basename(grammar)))
   }
 }
 
-/** Emits one file per module, so that a user's bundler can drop unused modules. */
+/** Emits one file per exported module and each module that it imports, so that a user's bundler can drop unused modules. */
 function buildLibrary(directory: string): void {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], {
     stdio: "inherit",
   })
-  copyTexts(directory, (file) => relative(source, file))
-}
-
-/** Copies each text file next to the code that reads it. The bundle is one flat directory. */
-function copyTexts(directory: string, pathIn: (file: string) => string): void {
-  const taken = new Map<string, string>()
-  for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !entry.name.endsWith(".md")) continue
-    const file = join(entry.parentPath, entry.name)
-    const target = join(directory, pathIn(file))
-    const other = taken.get(target)
-    if (other) throw new Error(`${file} and ${other} have the same name in the bundle. Rename one of them.`)
-    taken.set(target, file)
-    mkdirSync(dirname(target), { recursive: true })
-    cpSync(file, target)
+  for (const file of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".js")) continue
+    const path = join(directory, file)
+    writeFileSync(path, inlineTexts(readFileSync(path, "utf8"), join(source, file)))
   }
 }
 

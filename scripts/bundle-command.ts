@@ -1,6 +1,8 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Plugin, rolldown } from "rolldown"
+import { type OutputChunk, type Plugin, rolldown } from "rolldown"
 import { parseAst } from "rolldown/parseAst"
+import { inlineTexts } from "./inline-texts.ts"
 
 export interface CommandBundle {
   /** Directory of the sources. */
@@ -16,13 +18,41 @@ export interface CommandBundle {
  * demand.
  */
 export async function bundleCommand({ source, directory, version }: CommandBundle): Promise<void> {
-  const bundle = await rolldown({
+  const command = await write({
+    ...{ source, directory, version, chunks: true },
     input: {
       main: join(source, "cli/main.ts"),
       // Worker threads need a file to start from.
-      "html-worker": join(source, "tools/web/html-worker.ts"),
       "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
     },
+  })
+  // One file, because bundles that contain the library copy it.
+  const worker = await write({
+    ...{ source, directory, version, chunks: false },
+    input: { "html-worker": join(source, "tools/web/html-worker.ts") },
+  })
+  for (const chunk of command) checkImports(chunk)
+  const modules = [...command, ...worker].flatMap(({ moduleIds }) => moduleIds)
+  writeFileSync(join(directory, "third-party-licenses.txt"), licensesOf(modules))
+}
+
+/** Bundles the files, and returns the chunks that were written. */
+async function write({
+  input,
+  source,
+  directory,
+  version,
+  chunks,
+}: {
+  input: Record<string, string>
+  source: string
+  directory: string
+  version: string
+  /** Whether the bundle may have files that are loaded on demand. */
+  chunks: boolean
+}): Promise<OutputChunk[]> {
+  const bundle = await rolldown({
+    input,
     platform: "node",
     // The paths in `tsconfig.json` replace the types of packages.
     tsconfig: false,
@@ -34,10 +64,10 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       target: "node24",
       define: { "process.env.TACKLE_VERSION": JSON.stringify(version) },
       // For the provider packages. See model/http-fetch.ts for the reason.
-      inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
+      inject: chunks ? { Headers: [join(source, "model/http-fetch.ts"), "Headers"] } : {},
     },
-    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern, nativeImports, lateBuiltins, asciiOnly],
-    checks: { eval: false, ineffectiveDynamicImport: false },
+    plugins: chunks ? commandPlugins : [asciiOnly],
+    checks: { eval: false, ineffectiveDynamicImport: false, bundlerTimings: false },
   })
   const { output } = await bundle.write({
     dir: directory,
@@ -47,13 +77,27 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     entryFileNames: "[name].cjs",
     // The code cache loads files with this extension: see `cli/process/code-cache.ts`.
     chunkFileNames: "[name]-[hash].chunk.cjs",
-    codeSplitting: { groups },
+    codeSplitting: chunks && { groups },
     // Keeps names readable in stack traces.
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     comments: { legal: false },
   })
   await bundle.close()
-  for (const chunk of output) if (chunk.type === "chunk") checkImports(chunk)
+  return output.filter((file) => file.type === "chunk")
+}
+
+/** Returns the license texts of the packages that contain the modules. */
+function licensesOf(modules: readonly string[]): string {
+  const directories = new Set(
+    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []),
+  )
+  const sections = [...directories].map((directory) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"))
+    const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry))
+    const text = file === undefined ? "" : `\n\n${readFileSync(join(directory, file), "utf8").trim()}`
+    return `${name} ${version} (${license})${text}`
+  })
+  return `${sections.sort().join(`\n\n${"-".repeat(80)}\n\n`)}\n`
 }
 
 /** Groups that may load only the runtime and the given groups, because the user waits for them. */
@@ -87,6 +131,11 @@ const groups = [
   { name: "markdown", test: /src\/(config\/markdown|util\/front-matter)\.ts$/, priority: 2 },
   { name: "commands", test: /src\/cli\/commands\//, priority: 1 },
 ]
+
+const textsInline: Plugin = {
+  name: "inline-texts",
+  transform: (code, id) => (id.endsWith(".ts") ? inlineTexts(code, id) : undefined),
+}
 
 /** zod includes its messages in every language; Tackle uses English only. */
 const leaveOutLocales: Plugin = {
@@ -233,3 +282,13 @@ const asciiOnly: Plugin = {
     }
   },
 }
+
+const commandPlugins: Plugin[] = [
+  textsInline,
+  leaveOutLocales,
+  onlyZodType,
+  lateEmojiPattern,
+  nativeImports,
+  lateBuiltins,
+  asciiOnly,
+]

@@ -9,9 +9,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs"
+import { builtinModules } from "node:module"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
+import { rolldown } from "rolldown"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMachine } from "./cli/run-tackle.ts"
 import { isComplete } from "./runs.ts"
@@ -70,6 +72,59 @@ describe("the packed package", () => {
     expect(chunks.length).toBeGreaterThan(5)
     const text = (file: string) => readFileSync(join(installed, file), "utf8")
     expect(chunks.filter((file) => /[^\0-\x7f]/.test(text(file)))).toEqual([])
+  })
+
+  test("depends on exactly the packages that its files import", () => {
+    const { dependencies, peerDependencies } = manifest()
+    const files = filesBelow(installed).filter((file) => /^dist\/lib\/.*(\.js|\.d\.ts)$/.test(file))
+    const imported = new Set(
+      files.flatMap((file) =>
+        [...readFileSync(join(installed, file), "utf8").matchAll(importedPackage)].map(
+          ([, name = ""]) => name,
+        ),
+      ),
+    )
+    // The command loads jiti too. Its bundle contains the other packages.
+    imported.add("jiti")
+    const own = new Set([...Object.keys(peerDependencies), "tackle", "@types/json-schema"])
+    expect([...imported].filter((name) => !builtinModules.includes(name) && !own.has(name)).sort()).toEqual(
+      Object.keys(dependencies)
+        .filter((name) => !own.has(name))
+        .sort(),
+    )
+  })
+
+  test("contains the licenses of the packages in the command", () => {
+    const licenses = readFileSync(join(installed, "dist/cli/third-party-licenses.txt"), "utf8")
+    for (const name of ["commander", "hono", "highlight.js", "turndown"])
+      expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ \\(.*\\)\n\n.*(License|Copyright)`, "mi"))
+  })
+
+  test("works as part of a bundle for Node, without node_modules", async () => {
+    writeFileSync(join(project, "program.mjs"), bundledProgram)
+    const bundle = await rolldown({
+      input: join(project, "program.mjs"),
+      platform: "node",
+      external: ["ai", "aws4fetch", "pg", "pg-boss", "sharp", "@vscode/ripgrep", "jiti"],
+      checks: { ineffectiveDynamicImport: false, eval: false },
+      logLevel: "silent",
+    })
+    const directory = join(workshop, "bundled")
+    await bundle.write({ dir: directory, entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" })
+    await bundle.close()
+    for (const file of ["tree-sitter-bash.wasm", "web-tree-sitter.wasm", "html-worker.cjs"])
+      cpSync(join(installed, "dist/cli", file), join(directory, file))
+    const { stdout } = await run(process.execPath, [join(directory, "program.mjs")], { cwd: directory })
+    expect(JSON.parse(stdout)).toEqual({
+      description: expect.stringContaining("file"),
+      read: expect.stringContaining("good day"),
+      bash: expect.stringContaining("hello"),
+      refused: expect.stringContaining("rm *"),
+      webfetch: expect.stringContaining("# Title"),
+    })
+    rmSync(join(directory, "html-worker.cjs"))
+    const missing = await run(process.execPath, [join(directory, "program.mjs")], { cwd: directory })
+    expect(missing.stdout).toContain("copy dist/cli/html-worker.cjs of the package tackle")
   })
 
   test("has no dependency that only a clone needs", () => {
@@ -164,6 +219,23 @@ describe("the packed package", () => {
   })
 })
 
+describe("scripts/prepare.ts", () => {
+  test("does not build a built clone again that another project installs", async () => {
+    const clone = makeClone("prepared", ["package.json", "scripts"])
+    mkdirSync(join(clone, "dist"))
+    const prepare = (installer: string) =>
+      run(process.execPath, [join(clone, "scripts/prepare.ts")], {
+        env: { ...process.env, INIT_CWD: installer },
+      })
+    await prepare(project)
+    expect(readdirSync(join(clone, "dist"))).toEqual([])
+    // This clone has no sources, so a build fails.
+    await expect(prepare(clone)).rejects.toThrow("main.ts")
+    rmSync(join(clone, "dist"), { recursive: true })
+    await expect(prepare(project)).rejects.toThrow("main.ts")
+  })
+})
+
 describe("scripts/pack.ts", () => {
   const packed = ["package.json", "scripts"]
 
@@ -197,6 +269,41 @@ describe("scripts/pack.ts", () => {
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
   })
 })
+
+/** Matches the name of a package, or of a module of Node, in an import. */
+const importedPackage =
+  /(?:\bfrom|\bimport|\brequire|\bimport\()[ (]*"((?!node:)(?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g
+
+/** Calls tools that need a text, a grammar and a worker thread, and prints the results. */
+const bundledProgram = `
+  import { createServer } from "node:http"
+  import { writeFileSync } from "node:fs"
+  import { createTackle } from "tackle"
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "text/html")
+    response.end("<h1>Title</h1>")
+  })
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve))
+  writeFileSync("hello.txt", "good day")
+  const permission = { "*": "allow", private_network: { "127.0.0.1": "allow" }, bash: { "*": "allow", "rm *": "deny" } }
+  const tackle = await createTackle({ directory: ".", permission, sandbox: "off" })
+  const call = async (tool, input) => {
+    const { state } = await tackle.callTool({ tool, input })
+    return state.output ?? state.error
+  }
+  const url = "http://127.0.0.1:" + server.address().port
+  const tools = await tackle.tools()
+  const results = {
+    description: tools.find(({ id }) => id === "read").description,
+    read: await call("read", { filePath: "hello.txt" }),
+    bash: await call("bash", { command: "ls", description: "List" }),
+    refused: await call("bash", { command: "true && rm hello.txt", description: "Remove" }),
+    webfetch: await call("webfetch", { url, format: "markdown" }),
+  }
+  console.log(JSON.stringify(results))
+  await tackle.close()
+  server.close()
+`
 
 /** Copies entries of the working tree, by default everything except build output. */
 function makeClone(name: string, entries = readdirSync(root)): string {

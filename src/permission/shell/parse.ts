@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs"
-import { createRequire } from "node:module"
-import { fileURLToPath } from "node:url"
 import type { Node, Language as TreeSitterLanguage, Parser as TreeSitterParser } from "web-tree-sitter"
+import { packagedFile } from "../../util/packaged-file.ts"
 
 /** A node of the syntax tree as plain data. Positions are indices into the text. */
 export interface ShellNode {
@@ -103,18 +101,12 @@ async function openParser(
   Parser: typeof TreeSitterParser,
 ): Promise<TreeSitterParser> {
   await Parser.init({
-    locateFile: () => locate("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
+    locateFile: () => packagedFile("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
   })
   const language = await Language.load(
-    locate("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm"),
+    packagedFile("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm"),
   )
   return new Parser().setLanguage(language)
-}
-
-/** Returns the path of a file next to the bundle, or in its package if Tackle runs from source. */
-function locate(file: string, inPackage: string): string {
-  const beside = fileURLToPath(new URL(`./${file}`, import.meta.url))
-  return existsSync(beside) ? beside : createRequire(import.meta.url).resolve(inPackage)
 }
 
 function toPlain(node: Node, depth: number): ShellNode {

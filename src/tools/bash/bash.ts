@@ -97,9 +97,10 @@ export interface BashOptions {
 /** Creates the bash tool. Nonzero exit codes and timeouts are returned as results, not as errors. */
 export function createBashTool(options: BashOptions): Info {
   const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
-  const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
+  const text = readText(new URL("./bash.md", import.meta.url))
+  const sandboxText = readText(new URL("./bash-sandbox.md", import.meta.url))
   return define<typeof sandboxedParameters | typeof parameters>("bash", {
-    description: texts.map((name) => readText(new URL(name, import.meta.url))).join("\n"),
+    description: options.sandboxed ? `${text}\n${sandboxText}` : text,
     parameters: options.sandboxed ? sandboxedParameters : parameters,
     access: "execute",
     asksFirst: true,

@@ -1,7 +1,5 @@
 import TurndownService from "turndown"
-
-/** Output format. `text` has no markup for emphasis, headings and links. */
-export type HtmlForm = "markdown" | "text"
+import type { HtmlForm } from "./html-to-text.ts"
 
 /** Elements that contain no page text, such as code, styles and embedded documents. */
 const invisible = ["script", "style", "noscript", "template", "iframe", "object", "embed", "canvas"] as const

@@ -1,9 +1,11 @@
-import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { orAbort } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
-import type { HtmlForm } from "./html-convert.ts"
+import { packagedFile } from "../../util/packaged-file.ts"
 import { WebfetchError } from "./webfetch-error.ts"
+
+/** Output format. `text` has no markup for emphasis, headings and links. */
+export type HtmlForm = "markdown" | "text"
 
 /** Time limit in milliseconds. A 5 MB page takes 5 s, but a hostile page would take hours. */
 const defaultTimeLimitMs = 20_000
@@ -21,7 +23,7 @@ export async function htmlToText(
   options: { base: string; form: HtmlForm; signal: AbortSignal; timeLimitMs?: number },
 ): Promise<string> {
   const { base, form, signal, timeLimitMs = defaultTimeLimitMs } = options
-  const worker = new Worker(new URL(`./html-worker${extname(import.meta.filename)}`, import.meta.url), {
+  const worker = new Worker(packagedFile("html-worker.cjs", "../tools/web/html-worker.ts"), {
     workerData: { html, base, form },
     // Does not inherit the options of this process, because threads reject some of them.
     execArgv: [],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { convertHtml, type HtmlForm } from "../../../src/tools/web/html-convert.ts"
-import { htmlToText } from "../../../src/tools/web/html-to-text.ts"
+import { convertHtml } from "../../../src/tools/web/html-convert.ts"
+import { type HtmlForm, htmlToText } from "../../../src/tools/web/html-to-text.ts"
 
 const base = "https://example.com/docs/page"
 const markdown = (html: string) => convertHtml(html, base, "markdown")
