@@ -117,7 +117,7 @@ function wordsOf(value: ConfigNode): string[] {
     .filter((word) => word !== "")
 }
 
-const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
+const modelAliases: ReadonlySet<unknown> = new Set(["fable", "haiku", "opus", "sonnet"])
 
 /** A placeholder for the provider of an alias, until the configured models are known. */
 const aliasProvider = "claude-code-alias"
@@ -134,13 +134,13 @@ function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
   if (value.value !== "inherit")
     notes.push({
       position,
-      text: `model: "${value.value}" does not have the form provider/model, and is not one of sonnet, opus, haiku and inherit. The field is ignored.`,
+      text: `model: "${value.value}" does not have the form provider/model, and is not one of ${[...modelAliases].join(", ")} and inherit. The field is ignored.`,
     })
   return []
 }
 
 /**
- * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with a matching Claude model in the config.
+ * Replaces an alias such as `opus` in agents and commands with a matching Claude model in the config.
  * Prefers models from the provider in `model`, and then the last name in alphanumeric order, which is usually the
  * newest model. If the config contains no matching model, removes the alias and adds a note.
  */

@@ -69,7 +69,7 @@ export function parseModelName(name: string, known: readonly string[] = []): Mod
     return { providerID: text.slice(0, slash), modelID: text.slice(slash + 1) }
   }
   const list = known.length > 0 ? ` Known: ${known.join(", ")}.` : ""
-  throw new UsageError(`"${name}" is not a model name. Use provider/model, such as openai/gpt-5.${list}`)
+  throw new UsageError(`"${name}" is not a model name. Use provider/model, such as openai/gpt-6.2.${list}`)
 }
 
 /** Returns `provider/model`. */

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { FinishReason, type Part, Tokens } from "./part.ts"
 
-/** Reference to a model: `openai` and `gpt-5` for `openai/gpt-5`. */
+/** Reference to a model: `openai` and `gpt-6.2` for `openai/gpt-6.2`. */
 export const ModelRef = z.object({ providerID: z.string(), modelID: z.string() })
 export type ModelRef = z.infer<typeof ModelRef>
 
