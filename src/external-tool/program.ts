@@ -1,3 +1,4 @@
+import { errorLine } from "../util/errors.ts"
 import type { PinnedFiles } from "../util/pinned-files.ts"
 import {
   type Exit,
@@ -67,10 +68,17 @@ export interface ErrorTail {
    * Returns the kept output with a heading, to append to an error message, or an empty string if nothing was written.
    */
   note(): string
+  /**
+   * Returns the line that names the error, such as the last line of a Python traceback, preceded by ": ", or an empty
+   * string.
+   */
+  reason(): string
 }
 
 /** Maximum size of the kept output, in bytes. Enough for a stack trace. */
 const keptBytes = 4 * 1024
+
+const namesError = /^(?:[\w.]*(?:Error|Exception)|panic)\b/
 
 /** Creates an empty tail, which keeps the last 4 KB. */
 export function createErrorTail(): ErrorTail {
@@ -85,5 +93,12 @@ export function createErrorTail(): ErrorTail {
     },
     text,
     note: () => (text() === "" ? "" : `\nThe end of its stderr:\n${text()}`),
+    reason() {
+      const lines = text()
+        .split("\n")
+        .filter((line) => line.trim() !== "")
+      const line = lines.findLast((text) => namesError.test(text)) ?? lines.at(-1)
+      return line === undefined ? "" : `: ${errorLine(line)}`
+    },
   }
 }

@@ -67,7 +67,8 @@ const maxManifestBytes = 256 * 1024
  */
 async function describeProgram(program: Program, limitMs = 10_000): Promise<Manifest> {
   const tail = createErrorTail()
-  const failed = (problem: string) => new ExternalToolError(`--describe ${problem}${tail.note()}`, "manifest")
+  const failed = (problem: string) =>
+    new ExternalToolError(`--describe ${problem.replace(/\.$/, "")}${tail.reason()}.`, "manifest")
   const parts: Buffer[] = []
   let bytes = 0
   const { promise: tooMuch, resolve: stop } = Promise.withResolvers<"too much">()

@@ -5,7 +5,7 @@ import { promisify } from "node:util"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { problemOfTool, readTool } from "../tool/plain-tool.ts"
 import { within } from "../util/abort.ts"
-import { errorMessage, TackleError } from "../util/errors.ts"
+import { errorLine, errorMessage, TackleError } from "../util/errors.ts"
 import { type FileStamps, stampFiles } from "../util/file-stamp.ts"
 import { isRecord } from "../util/json.ts"
 import { isModuleFile, loadModule, type ModuleAliases, moduleFiles } from "../util/load-module.ts"
@@ -143,7 +143,7 @@ async function loadFailure(error: unknown, path: string, files: FileStamps): Pro
   const location =
     locationInStack(error, files) ??
     (error instanceof SyntaxError ? await locationOfSyntaxError(path) : undefined)
-  return location === undefined ? errorMessage(error) : `${errorMessage(error)} (${location})`
+  return location === undefined ? errorLine(error) : `${errorLine(error)} (${location})`
 }
 
 function describeMissing({ specifier, importer }: { specifier: string; importer: string }): string {

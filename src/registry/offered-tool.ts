@@ -1,6 +1,7 @@
 import { effectiveRules } from "../permission/policy.ts"
 import type { Definition, Info, InitAgent } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
+import { errorLine, errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type JsonSchema, toJsonSchema } from "../util/json-schema.ts"
 import type { RegisteredTool, ToolScope, ToolSource } from "./registered-tool.ts"
@@ -38,8 +39,7 @@ export async function prepareTool(
   if (!inTime) throw new TypeError(`it was not ready within ${limitMs} ms`)
   const { definition } = inTime
   checkDefinition(definition)
-  const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
-  return { id: tool.id, definition, schema, source }
+  return { id: tool.id, definition, schema: schemaOf(definition), source }
 }
 
 /** Prepares a tool of the host application that is not in the registry. */
@@ -54,6 +54,39 @@ type InitScope = Pick<ToolScope, "agent" | "mode" | "policy">
  * Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for the preparation.
  */
 const defaultInitLimitMs = 10_000
+
+/** Returns a copy of the schema as JSON. Throws `TypeError` if that is impossible or the schema is not an object's. */
+function schemaOf({ parameters, jsonSchema }: Definition): JsonSchema {
+  const schema = copyOf(() => jsonSchema ?? toJsonSchema(parameters))
+  const { type } = schema
+  const isObject = jsonSchema ? type === undefined || type === "object" : describesObject(schema)
+  if (isObject) return schema
+  throw new TypeError('its "parameters" do not describe an object: use z.object({ … })')
+}
+
+function copyOf(schema: () => JsonSchema): JsonSchema {
+  try {
+    return JSON.parse(JSON.stringify(schema()))
+  } catch (error) {
+    // Zod overflows the stack for a schema that creates itself without end.
+    const isEndless = error instanceof RangeError || /circular/.test(errorMessage(error))
+    const why = isEndless ? "they contain themselves or are nested too deeply" : errorLine(error)
+    throw new TypeError(`its parameters cannot be written as JSON Schema: ${why}`)
+  }
+}
+
+/** Returns true for an object's schema, and for a choice or a combination of such schemas. */
+function describesObject(schema: unknown): boolean {
+  if (!isRecord(schema)) return false
+  const { type, anyOf, oneOf, allOf, $ref } = schema
+  const isChoice = [anyOf, oneOf].some((list) => Array.isArray(list) && list.every(describesObject))
+  return (
+    type === "object" ||
+    isChoice ||
+    $ref !== undefined ||
+    (Array.isArray(allOf) && allOf.some(describesObject))
+  )
+}
 
 /** Throws `TypeError` if the definition is invalid. */
 function checkDefinition(definition: unknown): void {

@@ -1,7 +1,7 @@
 import { type Alias, effectiveRules, isOffered } from "../permission/policy.ts"
 import { permissionType } from "../permission/rules.ts"
 import type { Info } from "../tool/tool.ts"
-import { errorMessage } from "../util/errors.ts"
+import { errorLine } from "../util/errors.ts"
 import { own } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 import type { LiveToolFiles, LoadedTools } from "./live-tool-files.ts"
@@ -164,9 +164,10 @@ export function createRegistry(options: {
       }
       return { tool, reason }
     } catch (error) {
-      report(problems, entry, errorMessage(error))
+      const message = `the tool "${entry.tool.id}" cannot be offered: ${errorLine(error)}`
+      report(problems, entry, message)
       reportNew()
-      return { tool: undefined, reason: `its init function failed: ${errorMessage(error)}` }
+      return { tool: undefined, reason: message }
     }
   }
 

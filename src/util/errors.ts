@@ -54,6 +54,18 @@ export function errorMessage(error: unknown): string {
   }
 }
 
+/** Returns a thrown value's message on one line of at most 300 characters, without stack frames. Never throws. */
+export function errorLine(error: unknown): string {
+  const lines = errorMessage(error).split(/\r\n|\r|\n/)
+  const text = lines
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/^at .+:\d+\)?$/.test(line))
+    .join(" ")
+  return text.length > maxLineLength ? `${text.slice(0, maxLineLength - 1)}…` : text
+}
+
+const maxLineLength = 300
+
 const unreadable = "an error that cannot be read"
 
 /**

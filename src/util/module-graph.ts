@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import nodeModule, { createRequire, type LoadHookSync, type ResolveHookSync } from "node:module"
 import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { compileFunction } from "node:vm"
 import { systemCode } from "./errors.ts"
 import { own } from "./json.ts"
 import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-files.ts"
@@ -149,10 +150,28 @@ const load: LoadHookSync = (url, context, next) => {
       ? { format: "commonjs", source: converted, shortCircuit: true }
       : { format: "module", source: facadeOf(path, converted), shortCircuit: true }
   }
-  if (!graph?.pinned) return next(url, context)
-  const bytes = readPinned(path, graph.pinned)
-  const format = isTypeScript ? "module-typescript" : (formats[extname(path)] ?? next(url, context).format)
+  const isScript = isTypeScript || path.endsWith(".js")
+  if (!graph || (!graph.pinned && !isScript)) return next(url, context)
+  const bytes = graph.pinned ? readPinned(path, graph.pinned) : readFileSync(path)
+  const known = formats[extname(path)] ?? context.format
+  const format = isTypeScript
+    ? "module-typescript"
+    : (known ?? (isScript ? formatOf(bytes.toString()) : next(url, context).format))
   return { format, source: bytes, shortCircuit: true }
+}
+
+/**
+ * Returns the format of a `.js` file whose package.json has no `type`: CommonJS if the source compiles as CommonJS.
+ * Node detects the format in the same way, but prints a warning if the file is an ES module.
+ */
+function formatOf(source: string): "commonjs" | "module" {
+  try {
+    compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"])
+    return "commonjs"
+  } catch {
+    // If this is a syntax error in CommonJS as well, Node reports it.
+    return "module"
+  }
 }
 
 /** Paths of the TypeScript modules that were converted to CommonJS. */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
-import { afterEach, expect, test } from "vitest"
+import { afterEach, describe, expect, test } from "vitest"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { processScript } from "../process-scripts.ts"
 import type { ToolFileReport } from "./call-tools.ts"
@@ -18,16 +18,16 @@ afterEach(async () => {
 async function load(
   files: Record<string, string>,
   options: { calls?: Record<string, unknown>; override?: string[] } = {},
-): Promise<ToolFileReport> {
+): Promise<ToolFileReport & { stderr: string }> {
   const project = await temporaryProject(files)
   projects.push(project)
   const script = processScript("test/registry/call-tools")
-  const { stdout } = await promisify(execFile)(process.execPath, [
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [
     script,
     project.directory,
     JSON.stringify(options),
   ])
-  return JSON.parse(stdout) as ToolFileReport
+  return { ...(JSON.parse(stdout) as ToolFileReport), stderr }
 }
 
 const defined = (body: string) => `
@@ -97,6 +97,82 @@ test("reports the location of an error in an imported file", async () => {
   expect(problems.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^not today \(\/.*\/tool\/lib\/b\.mjs:2\)$/),
   ])
+})
+
+test("runs ES and CommonJS modules beside a package.json without type, without a warning", async () => {
+  const { problems, outputs, stderr } = await load(
+    {
+      "package.json": '{"name": "plain"}',
+      ".tackle/tool/es.js": `import { word } from "./lib/es.js"
+        export default { description: "E.", args: {}, execute: async () => word }`,
+      ".tackle/tool/lib/es.js": `import word from "./common.js"\nexport { word }`,
+      ".tackle/tool/lib/common.js": 'module.exports = "common"',
+      ".tackle/tool/common.js": `const word = require("./lib/common.js")
+        module.exports = { description: "C.", args: {}, execute: async () => word }`,
+      ".tackle/tool/wait.js": `export default { description: "W.", args: {}, execute: async () => "waited" }
+        await null`,
+      ".tackle/tool/types.ts": `export default { description: "T.", args: {}, execute: async (): Promise<string> => "types" }`,
+    },
+    { calls: { es: {}, common: {}, wait: {}, types: {} } },
+  )
+  expect(problems).toEqual([])
+  expect(outputs).toEqual({ es: "common", common: "common", wait: "waited", types: "types" })
+  expect(stderr).toBe("")
+})
+
+describe("a tool that cannot be offered does not affect others, and is reported on one line", () => {
+  const plain = (args: string) =>
+    `export default { description: "B.", args: ${args}, execute: async () => "" }`
+  test.each([
+    ["a schema that contains itself", `const a = {}; a.a = a; ${plain("{ a }")}`, /contain themselves/],
+    ["args that contain themselves", `const a = {}; a.a = a; ${plain("a")}`, /contain themselves/],
+    ["a schema with a bigint", plain("{ n: { maximum: 1n } }"), /BigInt/],
+    ["a schema that throws", plain('{ n: { toJSON() { throw new Error("no\\njson") } } }'), /no json$/],
+    [
+      "a Zod schema without end",
+      defined(`const node = () => z.object({ get child() { return node() } })
+        export default Tool.define("bad", { description: "B.", parameters: node(), execute: async () => ({}) })`),
+      /contain themselves/,
+    ],
+    [
+      "parameters that are not an object",
+      defined(
+        `export default Tool.define("bad", { description: "B.", parameters: z.string(), execute: async () => ({}) })`,
+      ),
+      /do not describe an object/,
+    ],
+    ["an init that throws", defined(`export default Tool.define("bad", () => { throw null })`), /: null$/],
+    [
+      "a traceback",
+      'throw new Error("first\\n  at thing\\n    at run (/x/y.js:1:1)\\nsecond")',
+      /^first at thing second \(line 1\)$/,
+    ],
+  ])("%s", async (_, source, message) => {
+    const fine = `export default { description: "F.", args: {}, execute: async () => "fine" }`
+    const { problems, outputs } = await load(
+      { ".tackle/tool/bad.mjs": source, ".tackle/tool/fine.mjs": fine },
+      { calls: { fine: {} } },
+    )
+    expect(problems).toEqual([
+      { file: expect.stringMatching(/bad\.mjs$/), message: expect.stringMatching(message) },
+    ])
+    expect(problems[0]?.message).not.toContain("\n")
+    expect(outputs).toEqual({ fine: "fine" })
+  })
+})
+
+test("offers a choice of objects as parameters", async () => {
+  const { problems, outputs } = await load(
+    {
+      ".tackle/tool/pick.mjs": defined(`const parameters = z.discriminatedUnion("kind", [
+          z.object({ kind: z.literal("a"), n: z.number() }),
+          z.object({ kind: z.literal("b") }),
+        ])
+        export default Tool.define("pick", { description: "P.", parameters, execute: async ({ kind }) => ({ title: "", output: kind }) })`),
+    },
+    { calls: { pick: { kind: "b" } } },
+  )
+  expect({ problems, outputs }).toEqual({ problems: [], outputs: { pick: "b" } })
 })
 
 test("reports an invalid tool with what to write", async () => {

@@ -45,3 +45,14 @@ test.each(["toString", "constructor", "valueOf", "__proto__"])(
     expect(await resultsOf(session)).toEqual(["ran"])
   },
 )
+
+test("answers a prompt without a tool whose parameters cannot be sent", async () => {
+  const cyclic: Record<string, unknown> = { type: "object" }
+  cyclic.properties = { self: cyclic }
+  const broken = tool("broken", async () => ({ title: "", output: "" }), { jsonSchema: cyclic })
+  await using engine = await startEngine([{ text: "Done." }], { tools: [broken] })
+  expect((await run(engine)).end).toMatchObject({ status: "completed", text: "Done." })
+  expect(engine.tackle.problems()).toEqual([
+    { file: "library", message: expect.stringContaining('the tool "broken" cannot be offered') },
+  ])
+})
