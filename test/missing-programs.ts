@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { browserProgram } from "./browser.ts"
+import { nginxProgram } from "./nginx.ts"
 import { postgresPrograms } from "./postgres-server.ts"
 import { s3Program } from "./s3.ts"
 
@@ -19,6 +20,12 @@ const programs = [
     command: [browserProgram ?? "chromium", "--version"],
     tests: "the web page",
     package: "chromium-headless-shell",
+  },
+  {
+    name: "nginx",
+    command: [nginxProgram ?? "nginx", "-v"],
+    tests: "streams through a proxy",
+    package: "nginx",
   },
   { name: "Python 3", command: ["python3", "--version"], tests: "tools in Python", package: "python3" },
 ] as const

@@ -46,6 +46,8 @@ export async function startLocalServer(
     // A client may disconnect at any time, which is not an error.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
+    // Without this header, nginx holds back the pieces of a stream.
+    response.setHeader("x-accel-buffering", "no")
     answer(incoming, response).catch((error: unknown) => {
       onProblem(error)
       response.destroy()

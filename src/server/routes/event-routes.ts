@@ -114,7 +114,6 @@ export function eventRoutes(context: ServerContext) {
 /** Responds with an event stream. */
 export function respond(c: Context, stream: ReadableStream<Uint8Array>) {
   c.header("content-type", "text/event-stream")
-  c.header("x-accel-buffering", "no")
   return c.body(stream, 200)
 }
 
