@@ -129,9 +129,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const database = given.store ?? (await openDatabase({ database: options.database, file: data.database }))
   const store = maskStore(database, mask)
   openStore = { store, close: given.store ? undefined : () => database.close() }
-  await settleKilled(store).catch((error: unknown) =>
-    onProblem("the open calls of killed runs could not be closed", error),
-  )
+  const unfinished = await settleKilled(store).catch((error: unknown) => {
+    onProblem("the open calls of killed runs could not be closed", error)
+    return []
+  })
 
   const ended = new AbortController()
   opening.defer(() => ended.abort())
@@ -387,6 +388,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     closing.abort()
     await Promise.all([opened.abortAll(), calls.settled()])
   })
+
+  for (const session of unfinished)
+    await opened
+      .local(session.id)
+      .then((handle) => handle?.finishRestoring())
+      .catch((error: unknown) => onProblem("an interrupted undo could not be finished", error))
 
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const parts = opening.move()

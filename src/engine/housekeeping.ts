@@ -1,4 +1,4 @@
-import { readFile, stat, utimes, writeFile } from "node:fs/promises"
+import { lstat, readFile, readlink, stat, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { TemporaryFileJournal } from "../files/temporary-files.ts"
 import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
@@ -60,8 +60,10 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
    * retention time.
    */
   async function isKept(path: string): Promise<boolean> {
-    if ((await stat(path)).size > contents.fileBytes) return false
-    const bytes = await readFile(path)
+    const found = await lstat(path)
+    if (found.size > contents.fileBytes) return false
+    // The stored content of a link is its target.
+    const bytes = found.isSymbolicLink() ? await readlink(path, "buffer") : await readFile(path)
     return (await contents.get(hashOf(bytes))) !== undefined && (await contents.put(bytes)) !== undefined
   }
 

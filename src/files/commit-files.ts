@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs"
-import { copyFile, link, mkdir, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises"
+import { chmod, copyFile, link, mkdir, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { temporaryName } from "../util/file-system.ts"
@@ -24,6 +24,8 @@ export interface FileStep {
   overDirectory?: boolean
   /** Path of the file from which the new file gets its mode and owner. Default: `path`. */
   like?: string
+  /** Permission bits of the new file, if the file system can store them. Default: those of `like`. */
+  mode?: number
   /** Called directly before the change. If the function throws, all files are restored. */
   check?: () => Promise<void>
 }
@@ -160,11 +162,15 @@ async function clearDirectory({ named, now }: HeldPath, undo: Undo[]): Promise<v
 /** Creates the temporary file or link of a step. */
 async function stage(
   temporary: string,
-  { link: isLink }: FileStep,
+  { link: isLink, mode }: FileStep,
   bytes: Uint8Array,
   like: string,
 ): Promise<FileStamp> {
-  if (!isLink) return stageFile(temporary, bytes, like)
+  if (!isLink) {
+    const stamp = await stageFile(temporary, bytes, like)
+    if (mode !== undefined) await chmod(temporary, mode).catch(() => {})
+    return stamp
+  }
   await symlink(Buffer.from(bytes).toString(), temporary)
   return { size: bytes.length, mtimeMs: 0 }
 }

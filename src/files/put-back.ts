@@ -99,7 +99,8 @@ export interface UndoOutcome {
  * Restores the files of a turn to their state before the turn or, if `direction` is `redo`, after the turn. Restores
  * all files or none. Throws {@link UndoRefusedError} if a file cannot be restored. {@link UndoChoice} describes how to
  * continue in this case. A redo skips the files that its undo skipped. `turns` is the number of turns to which the
- * changes belong; the error mentions it.
+ * changes belong; the error mentions it. Calls `onStart` directly before the first file changes. Can be repeated after
+ * the process was killed at any moment.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -110,21 +111,22 @@ export async function putBack(
     others = false,
     skip = false,
     turns,
+    onStart,
   }: UndoChoice & {
     direction: Direction
     contents: ContentStore
     trackTemporary: TrackTemporary
     turns?: number
+    onStart?(): Promise<void>
   },
 ): Promise<UndoOutcome> {
   const concerned = changes.filter(({ left }) => !left)
-  const leaving = new Set(
-    concerned.flatMap((change) => (targetOf(change, direction).wanted ? [] : [change.path])),
+  const { leaving = [], coming = [] } = Object.groupBy(concerned, (change) =>
+    targetOf(change, direction).wanted ? "coming" : "leaving",
   )
+  const planning = { direction, contents, leaving: pathsOf(leaving), coming: pathsOf(coming) }
   const planned = await Promise.all(
-    concerned.map((change) =>
-      skip ? { change, why: "skipped" as const } : plan(change, { direction, contents, leaving }),
-    ),
+    concerned.map((change) => (skip ? { change, why: "skipped" as const } : plan(change, planning))),
   )
   const refused = planned.flatMap((entry) =>
     "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
@@ -137,11 +139,12 @@ export async function putBack(
   // A change of the mode alone can be reversed without the content.
   for (const { now, step } of moves) if (now && step) await contents.put(now.bytes)
   for (const { change, now } of moves)
-    if (!isSameVersion(presentFile(await readState(change.path, leaving)), now))
+    if (!isSameVersion(presentFile(await readState(change.path, planning.leaving)), now))
       throw new UndoRefusedError(direction, [...refused, { path: change.path, why: "changed" }], {
         total: planned.length,
         turns,
       })
+  if (moves.length > 0) await onStart?.()
   try {
     await commitFiles(
       moves.flatMap(({ step }) => step ?? []),
@@ -155,8 +158,11 @@ export async function putBack(
     )
   }
   const problems = await restoreModes(moves)
-  const left = moves.flatMap(({ wanted, change }) => (wanted ? [] : (change.directory ?? [])))
-  for (const directory of new Set(left)) await removeEmptyDirectories(directory)
+  // Includes the directories of files that a killed process has already removed.
+  const emptied = planned.flatMap((entry) =>
+    "why" in entry || entry.wanted ? [] : (entry.change.directory ?? []),
+  )
+  for (const directory of new Set(emptied)) await removeEmptyDirectories(directory)
   return {
     files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),
     refused,
@@ -196,6 +202,12 @@ interface Planning {
   contents: ContentStore
   /** Paths of the files that the undo or redo deletes. */
   leaving: ReadonlySet<string>
+  /** Paths of the files that the undo or redo restores. */
+  coming: ReadonlySet<string>
+}
+
+function pathsOf(changes: readonly FileChange[]): ReadonlySet<string> {
+  return new Set(changes.map(({ path }) => path))
 }
 
 /** Returns the version to restore, and the version that the file should have now. */
@@ -208,10 +220,16 @@ function isSameVersion(a: FileVersion | undefined, b: FileVersion | undefined): 
   return a?.hash === b?.hash && a?.link === b?.link
 }
 
-async function plan(change: FileChange, { direction, contents, leaving }: Planning): Promise<Planned> {
+async function plan(
+  change: FileChange,
+  { direction, contents, leaving, coming }: Planning,
+): Promise<Planned> {
   const { path, fixed } = change
   const { wanted, expected } = targetOf(change, direction)
   if (fixed !== undefined) return { change, why: fixed }
+  // A killed process may have already put a file in place of the directory, or a directory in place of the file.
+  if (!wanted && ((await isBelow(path, coming)) || (await isDirectoryOf(path, coming))))
+    return { change, now: undefined, wanted, done: true }
   const state = await readState(path, leaving)
   if (state === "unreadable") return { change, why: state }
   const overDirectory = state === "directory"
@@ -231,7 +249,7 @@ async function plan(change: FileChange, { direction, contents, leaving }: Planni
   if (wanted && !bytes) return { change, why: "not-kept" }
   // Without a stored copy of the current content, the operation could not be reversed.
   if (now && now.bytes.length > contents.fileBytes) return { change, why: "too-large" }
-  const step = { path, exists: now !== undefined, bytes, link: wanted?.link, overDirectory }
+  const step = { path, exists: now !== undefined, bytes, link: wanted?.link, overDirectory, ...mode }
   return { change, now, wanted, step, ...mode, done: false }
 }
 
@@ -274,6 +292,12 @@ async function isBelow(path: string, paths: ReadonlySet<string>): Promise<boolea
     if (found && !found.isDirectory()) return true
   }
   return false
+}
+
+/** Returns true if the path is a directory and one of the paths is below it. */
+async function isDirectoryOf(path: string, paths: ReadonlySet<string>): Promise<boolean> {
+  if (![...paths].some((other) => other.startsWith(`${path}/`))) return false
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }
 
 /**

@@ -151,6 +151,12 @@ async function remove(
 
 /** Returns true if the backup is still a hard link to the original file. */
 function isSame({ dev, ino }: BigIntStats, path: string): boolean {
-  const there = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return there?.dev === dev && there.ino === ino
+  try {
+    const there = lstatSync(path, { bigint: true })
+    return there.dev === dev && there.ino === ino
+  } catch (error) {
+    // A file may have replaced a directory of the path.
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return false
+    throw error
+  }
 }

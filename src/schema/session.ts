@@ -52,6 +52,19 @@ export const Session = z.object({
   /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */
   undone: z.array(z.string()).optional(),
   /**
+   * An undo or redo that has begun to change files. If its process ends first, the next process that uses the session
+   * finishes it.
+   */
+  restoring: z
+    .object({
+      direction: z.enum(["undo", "redo"]),
+      /** Ids of the messages that started the turns, newest first. */
+      messages: z.array(z.string()),
+      /** Whether to restore the other files if a file cannot be restored. */
+      others: z.literal(true).optional(),
+    })
+    .optional(),
+  /**
    * Values to restore after a command that uses a different agent or model. Set only while such a command is running.
    */
   lent: z

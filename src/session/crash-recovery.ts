@@ -2,6 +2,7 @@ import { isStreaming } from "../event/part-delta.ts"
 import type { FileStamp, FileTracker } from "../files/file-tracker.ts"
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
 import { isRecord } from "../util/json.ts"
@@ -25,10 +26,10 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
 
 /**
  * Closes open calls, texts and messages in the sessions that engines were using when their processes were killed,
- * including sessions of subagents.
+ * including sessions of subagents. Returns the sessions with an unfinished undo or redo.
  */
-export async function settleKilled(store: Store): Promise<void> {
-  await store.recover((history) => {
+export function settleKilled(store: Store): Promise<Session[]> {
+  return store.recover((history) => {
     const { messages, parts } = settleInterrupted(history)
     return [
       ...messages.map((message) => ({ kind: "message", message }) as const),

@@ -255,6 +255,8 @@ export interface LocalSession extends SessionHandle {
    * nothing is left to do, or when another worker must continue.
    */
   work(options: WorkOptions): Promise<WorkOutcome>
+  /** Finishes an undo or redo whose process has ended, if any. Throws the errors of `undo`. */
+  finishRestoring(): Promise<void>
   /** True while this engine runs, compacts, undoes or changes the session, or delivers its inputs. */
   readonly isActive: boolean
   /** Returns the parts that a model is streaming, with the text that was announced so far. */

@@ -64,10 +64,12 @@ export function maskStore(store: Store, mask: SecretMask): Store {
           }))
       }),
     release: (lease, options) => store.release(lease, options),
-    recover: (settle) =>
-      store.recover((history) =>
+    recover: async (settle) => {
+      const unfinished = await store.recover((history) =>
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
-      ),
+      )
+      return unfinished.map((session) => maskSession(session, mask))
+    },
     holder: (sessionID) => store.holder(sessionID),
     addUsage: (usage) => store.addUsage(usage),
     tenantUsage: (tenant, day) => store.tenantUsage(tenant, day),

@@ -51,7 +51,6 @@ export interface Prompt {
  * problem before the model can be called, or if the store cannot write.
  */
 export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
-  await conversation.catchUp()
   await conversation.engine.tenants?.assertNotExhausted(conversation.session)
   const { model: chosen } = options
   const owner =

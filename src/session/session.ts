@@ -33,7 +33,7 @@ import { endTurn, type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { streamSessionEvents } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
-import { undoTurn } from "./undo.ts"
+import { finishRestoring, undoTurn } from "./undo.ts"
 
 /** Opens a handle to a stored session. */
 export function openSession(initial: Session, engine: SessionEngine): LocalSession {
@@ -120,7 +120,6 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   /** Returns an empty array if the latest run must continue. Otherwise rejects with {@link NothingToRun}. */
   async function continueRun(): Promise<Said[]> {
-    await conversation.catchUp()
     conversation.forget()
     // Closes the open calls.
     const history = await conversation.history()
@@ -263,7 +262,11 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       await queuedRuns.stop()
     }
     // If the calls of a killed run cannot be closed now, the next start closes them.
-    const settle = () => settleKilled(store).catch(() => {})
+    const settle = () =>
+      settleKilled(store).then(
+        () => {},
+        () => {},
+      )
     if (!isOwn) await stopElsewhere({ store, sessionID, holder }, settle)
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
@@ -288,7 +291,6 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     // A run of this engine continues with the new title.
     if (agent === undefined && model === undefined && lock.released) return change()
     return alone(async () => {
-      await conversation.catchUp()
       const { session } = conversation
       const chosen = model === undefined ? session : { ...session, model: parseModelName(model) }
       const isChosen = agent !== undefined || model !== undefined
@@ -300,7 +302,6 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   async function compact(given: AbortSignal | undefined): Promise<CompactionResult> {
     return alone(async (stopped) => {
       const signal = given ? AbortSignal.any([stopped, given]) : stopped
-      await conversation.catchUp()
       const { session } = conversation
       await engine.tenants?.assertNotExhausted(session)
       const agent = engine.agent(session.agent)
@@ -313,10 +314,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   function goBack(direction: Direction, choice: UndoOptions = {}): Promise<UndoResult> {
-    return alone(async () => {
-      await conversation.catchUp()
-      return undoTurn(conversation, direction, choice)
-    })
+    return alone(() => undoTurn(conversation, direction, choice))
   }
 
   /** Runs `work` with exclusive access to the session. */
@@ -332,7 +330,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   /**
    * Waits until the processes and temporary files of killed runs have been cleaned up, then runs `work` with the
-   * session's lease. Stops the work if the lease is lost or another process interrupts the session.
+   * session's lease and its current state. Stops the work if the lease is lost or another process interrupts the
+   * session.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the queued runs if another process has interrupted the session. */
@@ -354,7 +353,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
           if (!change || (change.sessionID === sessionID && change.what === "lease")) void stopIfAsked(lease)
         })
         if (lease.isReserved) void stopIfAsked(lease)
-        return work().finally(unwatch)
+        const begin = async () => {
+          await conversation.catchUp()
+          await finishRestoring(conversation)
+          return work()
+        }
+        return begin().finally(unwatch)
       })
     } finally {
       engine.leases.delete(sessionID)
@@ -405,6 +409,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     compact: ({ signal } = {}) => compact(signal),
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
+    finishRestoring: () => alone(async () => {}),
   }
 }
 

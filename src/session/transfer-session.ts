@@ -110,7 +110,8 @@ export async function importSession(
     const { session, ...rest } = own ? record : withoutChanges(record)
     // The archive's workspace may be on another machine.
     const workspace = own ? session.workspace : undefined
-    return { ...rest, session: { ...session, directory, worktree, tenant, workspace } }
+    // The original session finishes its own undo.
+    return { ...rest, session: { ...session, directory, worktree, tenant, workspace, restoring: undefined } }
   }
   const main = placed(archive)
   // The parent session of a subagent is not part of the archive.

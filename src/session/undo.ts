@@ -1,8 +1,14 @@
-import { type Direction, putBack, type UndoChoice } from "../files/put-back.ts"
+import {
+  type Direction,
+  putBack,
+  type UndoChoice,
+  type UndoOutcome,
+  UndoRefusedError,
+} from "../files/put-back.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
-import { UsageError } from "../util/errors.ts"
+import { TackleError, UsageError } from "../util/errors.ts"
 import { type Conversation, updateTime } from "./conversation.ts"
 import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
@@ -17,9 +23,7 @@ export async function undoTurn(
   direction: Direction,
   { through, ...choice }: UndoOptions,
 ): Promise<UndoResult> {
-  const { engine, session, readPage, recorder } = conversation
-  const { contents, fileCommits } = engine
-  const { locks, trackTemporary } = fileCommits
+  const { session, readPage } = conversation
   const turns =
     through === undefined
       ? await nextTurn(session, direction, readPage)
@@ -27,33 +31,115 @@ export async function undoTurn(
   const first = turns.at(-1)
   if (!first) throw new NothingToUndoError(session.id, direction, through)
 
-  const { files, refused, problems, changes } = await locks.run(
-    turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
-    () =>
-      putBack(joinedChanges(turns), {
-        ...choice,
-        direction,
-        contents,
-        trackTemporary,
-        turns: turns.length,
-      }),
-  )
-  if (turns.length === 1) first.patch.files = changes
-  for (const { patch } of turns) patch.undone = direction === "undo"
-  const undone = session.undone ?? []
-  const next: Session = {
-    ...session,
-    undone:
-      direction === "undo" ? [...undone, ...turns.map(({ entry }) => entry.message.id)] : undone.slice(0, -1),
-    time: updateTime(session),
+  const messages = turns.map(({ entry }) => entry.message.id)
+  const restoring = { direction, messages, ...(choice.others && { others: true as const }) }
+  let outcome: UndoOutcome
+  try {
+    outcome = await restoreFiles(conversation, turns, {
+      ...choice,
+      direction,
+      // On disk before the first file changes, so that the next process knows what to finish.
+      onStart: () => saveSession(conversation, { restoring }, { durable: true }),
+    })
+  } catch (error) {
+    if (conversation.session.restoring) await saveSession(conversation, { restoring: undefined })
+    throw error
   }
-  // One transaction, because a turn can be redone only if the session lists it.
-  await recorder.write({ session: next, parts: turns.map(({ patch }) => ({ ...patch })) })
-  conversation.session = next
+  await recordRestored(conversation, turns, { direction, outcome })
+  const { files, refused, problems } = outcome
   const { message, parts } = first.entry
   const prompt = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
   const unseen = [...turns.flatMap(({ patch }) => patch.unseen ?? []), ...problems]
   return { messageID: message.id, prompt: prompt.join("\n"), files, refused, unseen }
+}
+
+/**
+ * Finishes the undo or redo that the session's `restoring` describes, because the process that began it has ended. If
+ * it can no longer be finished, for example because the user has changed a file since, restores the files that it had
+ * changed. Tells the user which of the two happened. Throws the errors of {@link undoTurn} if the files cannot be
+ * written now.
+ */
+export async function finishRestoring(conversation: Conversation): Promise<void> {
+  const { session, readPage, engine } = conversation
+  if (!session.restoring) return
+  const { direction, messages, others } = session.restoring
+  const turns: ChangedTurn[] = []
+  for (const id of messages) {
+    const entry = await findNewest(readPage, ({ message }) => message.id === id)
+    turns.push(...(entry ? changedTurn(entry) : []))
+  }
+  try {
+    const outcome = await restoreFiles(conversation, turns, { direction, others })
+    await recordRestored(conversation, turns, { direction, outcome })
+    engine.onProblem(`an interrupted ${direction} was finished`, new InterruptedUndoError(session))
+  } catch (error) {
+    if (!(error instanceof UndoRefusedError)) throw error
+    const back = direction === "undo" ? "redo" : "undo"
+    await restoreFiles(conversation, turns, { direction: back, others: true }).catch((refusal: unknown) => {
+      if (!(refusal instanceof UndoRefusedError)) throw refusal
+    })
+    await saveSession(conversation, { restoring: undefined })
+    engine.onProblem(`an interrupted ${direction} was reverted`, new InterruptedUndoError(session, error))
+  }
+}
+
+/** Tells the user what happened to an undo or redo whose process had ended. */
+class InterruptedUndoError extends TackleError {
+  constructor({ id, restoring }: Session, refusal?: UndoRefusedError) {
+    const direction = restoring?.direction ?? "undo"
+    const result = refusal
+      ? `The files are as they were before. ${refusal.summary}`
+      : `All files are now restored. To reverse this, run \`tackle session ${direction === "undo" ? "redo" : "undo"} ${id}\`.`
+    super(
+      `The process of the ${direction} in session ${id} ended before the ${direction} was complete. ${result}`,
+      {
+        code: "session.interrupted-undo",
+        recoverable: true,
+      },
+    )
+  }
+}
+
+function restoreFiles(
+  { engine: { contents, fileCommits } }: Conversation,
+  turns: readonly ChangedTurn[],
+  choice: UndoChoice & { direction: Direction; onStart?(): Promise<void> },
+): Promise<UndoOutcome> {
+  const { locks, trackTemporary } = fileCommits
+  return locks.run(
+    turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
+    () => putBack(joinedChanges(turns), { ...choice, contents, trackTemporary, turns: turns.length }),
+  )
+}
+
+/** Stores that the files of the turns are restored. */
+async function recordRestored(
+  conversation: Conversation,
+  turns: readonly ChangedTurn[],
+  { direction, outcome }: { direction: Direction; outcome: UndoOutcome },
+): Promise<void> {
+  const [only, ...others] = turns
+  if (only && others.length === 0) only.patch.files = outcome.changes
+  for (const { patch } of turns) patch.undone = direction === "undo"
+  const { undone = [] } = conversation.session
+  const ids = turns.map(({ entry }) => entry.message.id)
+  const change = {
+    undone: direction === "undo" ? [...undone, ...ids] : undone.slice(0, -1),
+    restoring: undefined,
+  }
+  // One transaction, because a turn can be redone only if the session lists it.
+  await saveSession(conversation, change, { parts: turns.map(({ patch }) => ({ ...patch })) })
+}
+
+async function saveSession(
+  conversation: Conversation,
+  change: Pick<Session, "restoring"> & Partial<Pick<Session, "undone">>,
+  written: { parts?: PatchPart[]; durable?: boolean } = {},
+): Promise<void> {
+  const { session, recorder } = conversation
+  const next: Session = { ...session, ...change, time: updateTime(session) }
+  await recorder.write({ ...written, session: next })
+  conversation.session = next
 }
 
 /** A turn that changed files. */

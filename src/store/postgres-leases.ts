@@ -38,9 +38,9 @@ export interface PostgresLeases {
   abandoned(sessionID?: string): Promise<AbandonedSession[]>
   /**
    * Takes over each expired lease, except leases that another worker should take over. Calls `settle`, and then ends
-   * the lease. If `settle` rejects, the lease expires again, and the error is thrown.
+   * the lease or lets it expire again. If `settle` rejects, the lease expires again, and the error is thrown.
    */
-  takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
+  takeExpired(settle: (lease: Lease) => Promise<"end" | "expire">): Promise<void>
   /** Aborts the `lost` signal of a lease that another holder has replaced. */
   lost(lease: Lease): void
   /** Stops renewing a lease that a write has ended. */
@@ -260,14 +260,12 @@ export function createPostgresLeases(
         // Another process may have taken over or deleted the session.
         const taken = await take(String(session_id), own, { replaces: Number(epoch) }).catch(() => undefined)
         if (!taken?.isHeld) continue
+        let next: "end" | "expire" = "expire"
         try {
-          await settle(taken.lease)
-        } catch (error) {
-          drop(taken.lease.epoch)
-          await expire(taken.lease.epoch)
-          throw error
+          next = await settle(taken.lease)
+        } finally {
+          await release(taken.lease, { passesOn: next === "expire" })
         }
-        await release(taken.lease)
       }
     },
     lost({ epoch }) {

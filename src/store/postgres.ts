@@ -1,6 +1,7 @@
 import "../util/require-node.ts"
 import type { Input } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
 import { keepAlive } from "../util/abort.ts"
 import { ChangedError, createPostgresWriter, noteMs } from "./postgres-changes.ts"
 import { migrateSchema, openPostgresConnection, type PostgresConnection } from "./postgres-connection.ts"
@@ -211,11 +212,17 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     reserve: leases.reserve,
     release: ringing(leases.release, (_, { sessionID }) => ({ sessionID, what: "lease" })),
     recover: afterCommits(async (settle) => {
+      const unfinished: Session[] = []
       await leases.takeExpired(async (lease) => {
         const changes = settle(await readableMessages(lease.sessionID))
         if (changes.length > 0) await writer.commit(changes, { lease })
+        const session = await reader.session(lease.sessionID)
+        if (!session?.restoring) return "end"
+        unfinished.push(session)
+        return "expire"
       })
       await requests.removeStale()
+      return unfinished
     }),
     holder: ofSession(leases.holder),
     addUsage: afterCommits(tenants.addUsage),

@@ -1,6 +1,7 @@
 import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 import { createControlBell } from "./control-bell.ts"
 import { searchByReading } from "./search.ts"
@@ -56,7 +57,7 @@ export async function openReadOnlySqliteStore(path: string): Promise<{ store: St
   const { connection, isCurrent } = openReadOnlyConnection(path, 5000)
   try {
     const store = connection.run(() => createStore(connection))
-    return { store: { ...store, search: searchByReading(store), async recover() {} }, isCurrent }
+    return { store: { ...store, search: searchByReading(store), recover: async () => [] }, isCurrent }
   } catch (error) {
     connection.close()
     throw error
@@ -199,6 +200,7 @@ export function createStore(
       bell.ring({ sessionID: lease.sessionID, what: "lease" })
     },
     async recover(settle) {
+      const unfinished: Session[] = []
       for (const lease of run(leases.all)) {
         if (isAlive(lease.holder)) continue
         change(() =>
@@ -206,11 +208,14 @@ export function createStore(
             // Another process may have already recovered the session, or may be using it.
             if (!leases.isCurrent(lease)) return
             writer.apply(settle(readableMessages(lease.sessionID)))
-            leases.remove(lease)
+            const session = reader.session(lease.sessionID)
+            if (session?.restoring) unfinished.push(session)
+            else leases.remove(lease)
           }),
         )
       }
       if (run(requests.hasStale)) change(() => transact(requests.removeStale))
+      return unfinished
     },
     async holder(sessionID) {
       const present = run(() => leases.holder(sessionID))

@@ -383,9 +383,10 @@ export interface Store {
    * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the
    * changes from `settle` and ends the lease. If the changes cannot be applied, the lease is kept, and the next call
    * tries again. If a session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases are
-   * no longer valid.
+   * no longer valid. Returns the sessions with an unfinished undo or redo ({@link Session.restoring}), and keeps their
+   * leases, so that every call returns them until they are finished.
    */
-  recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
+  recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<Session[]>
   /**
    * Returns the sessions of workers whose leases have expired, except sessions whose holders were asked to stop. With
    * `sessionID`, checks only this session. Absent in stores that only one machine can use.

@@ -55,7 +55,7 @@ export function atWrite(n: number, template: string): Moment {
 }
 
 /** System calls on files at which a kill can happen. */
-export type FileCall = (typeof fileCalls)[number]
+export type FileCall = (typeof fileCalls)[number] | "pwrite64"
 const fileCalls = ["rename", "link", "unlink", "fsync"] as const
 
 /**
@@ -79,9 +79,10 @@ function traced(calls: string): string[] {
 export async function countFileCalls(
   place: Place,
   run: (program: readonly string[]) => Promise<void>,
+  calls: readonly FileCall[] = fileCalls,
 ): Promise<Map<FileCall, number>> {
   const log = join(place.home, "calls.log")
-  await run([...traced(fileCalls.join()), "-o", log])
+  await run([...traced(calls.join()), "-o", log])
   const lines = readFileSync(log, "utf8").split("\n")
   const most = (call: FileCall) => {
     const threads = lines.flatMap((line) => new RegExp(`^(\\d+) +${call}\\(`).exec(line)?.[1] ?? [])
@@ -92,7 +93,7 @@ export async function countFileCalls(
         .map(({ length }) => length),
     )
   }
-  return new Map(fileCalls.map((call) => [call, most(call)]))
+  return new Map(calls.map((call) => [call, most(call)]))
 }
 
 /** Returns the number of rows that an undisturbed run writes. */

@@ -5,7 +5,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
-import { type ModelServer, startModelServer } from "../../src/testing/model-server.ts"
+import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { replyTo } from "./task.ts"
 
@@ -40,16 +40,18 @@ export interface PlaceOptions {
   sandbox?: "off" | "auto"
   /** Data directory shared with other places. It is not removed. */
   data?: string
+  /** Replies of the model. Default: the model does the task. */
+  script?: Script
 }
 
-export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions = {}): Promise<Place> {
+export async function createPlace({ sandbox = "off", script, ...shared }: PlaceOptions = {}): Promise<Place> {
   const project = await temporaryProject()
   const home = await realpath(await mkdtemp(join(tmpdir(), "tackle-crash-")))
   const data = shared.data ?? join(home, "data")
   const { directory } = project
   const untruths: string[] = []
   const server = await startModelServer({
-    script: (request) => replyTo(request, directory, (what) => untruths.push(what)),
+    script: script ?? ((request) => replyTo(request, directory, (what) => untruths.push(what))),
   })
   const config = {
     model: "test/m",

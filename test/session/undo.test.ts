@@ -4,6 +4,7 @@ import { join, relative } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { expect, test } from "vitest"
 import { UndoRefusedError } from "../../src/files/put-back.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Script } from "../../src/testing/model-server.ts"
 import { startEngine } from "./engine.ts"
 import { scriptFor, task } from "./family.ts"
@@ -123,6 +124,42 @@ test("refuses files that the user changed, and can restore the others", async ()
   expect(await engine.project.read("a.txt")).toBe("mine")
   expect(await engine.project.read("b.txt")).toBe("A")
 })
+
+test.each([
+  { found: ["A", "B"], user: undefined, outcome: "finished", files: ["A", "A"] },
+  { found: ["A", "A"], user: undefined, outcome: "finished", files: ["A", "A"] },
+  { found: ["A", "B"], user: "mine", outcome: "reverted", files: ["B", "mine"] },
+] as const)(
+  "an undo whose process ended at $found is $outcome before the next prompt (user's change: $user)",
+  async ({ found, user, outcome, files }) => {
+    const store = createMemoryStore()
+    const problems: string[] = []
+    await using engine = await startEngine(turns(bash("printf B > a.txt; printf B > b.txt"), bash("true")), {
+      ...allowed,
+      store,
+      sandbox: "off",
+      files: { "a.txt": "A", "b.txt": "A" },
+      onProblem: (message) => void problems.push(message),
+    })
+    const { session } = await run(engine)
+    // An undo stores the contents that it replaces.
+    await session.undo()
+    await session.redo()
+    const [id = ""] = (await session.messages()).map(({ message }) => message.id)
+    const { time, ...rest } = session.info()
+    const restoring = { direction: "undo" as const, messages: [id] }
+    const changed = { ...rest, restoring, time: { ...time, updated: time.updated + 1 } }
+    await store.commit([{ kind: "session", session: changed }])
+    await engine.project.write("a.txt", found[0])
+    await engine.project.write("b.txt", user ?? found[1])
+    await run(engine, { session, text: "continue" })
+    expect(problems).toEqual([`an interrupted undo was ${outcome}`])
+    expect(await Promise.all(["a.txt", "b.txt"].map(engine.project.read))).toEqual(files)
+    expect(session.info().restoring).toBeUndefined()
+    const told = JSON.stringify(engine.server.requests.at(-1)?.body)
+    expect(told.includes("The user undid your changes")).toBe(outcome === "finished")
+  },
+)
 
 test("restores nothing if every file is refused", async () => {
   await using engine = await startEngine(turns(bash("printf B > a.txt")), {

@@ -191,6 +191,18 @@ export function testLeases(name: string, open: () => Promise<LeasePlace>): void 
       await take(second, three, "ses_2")
     })
 
+    test("returns the sessions with an unfinished undo until their leases are taken", async () => {
+      const restoring = { direction: "undo" as const, messages: ["msg_1"] }
+      const session = { ...aSession("ses_1"), restoring }
+      await first.commit([{ kind: "session", session }])
+      await take(first, one)
+      await place.stop(one)
+      expect(await second.recover(() => [])).toEqual([session])
+      expect(await second.recover(() => [])).toEqual([session])
+      await second.release(await take(second, two))
+      expect(await second.recover(() => [])).toEqual([])
+    })
+
     test("ends a lease with its session, and rejects one without a session", async () => {
       const lease = await take(first, one)
       await second.deleteSession("ses_1")

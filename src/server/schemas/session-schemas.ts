@@ -32,6 +32,7 @@ const SessionView = described(Session, {
   replayed: "True for the replay of a recorded run",
   undone:
     "Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations",
+  restoring: "An undo or redo that has begun to change files. Finished at the next use if its process ends",
   lent: "Values to restore after a command with its own agent or model. Set only while the command runs",
   time: "In milliseconds since the epoch",
 }).extend({
