@@ -13,15 +13,41 @@ import { currentTime } from "../util/time.ts"
  * the changed messages and parts. Marks a pending call as never started. Marks a running call as without effect only if
  * it was stored as harmless.
  */
-export function settleInterrupted(history: readonly MessageWithParts[]): {
+export function settleInterrupted(
+  history: readonly MessageWithParts[],
+  reason: OpenReason = processEnded,
+): {
   messages: AssistantMessage[]
   parts: Part[]
 } {
   const now = currentTime()
   return {
-    messages: history.flatMap(({ message }) => (isOpenAnswer(message) ? [interrupt(message, now)] : [])),
-    parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, now))),
+    messages: history.flatMap(({ message }) =>
+      isOpenAnswer(message) ? [interrupt(message, reason, now)] : [],
+    ),
+    parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, reason, now))),
   }
+}
+
+/** Why messages and calls are closed, for the user and the model. */
+export interface OpenReason {
+  answer: string
+  pending: string
+  /** The sentence before the description of the call's effect. */
+  running: string
+}
+
+const processEnded: OpenReason = {
+  answer: "The process ended before this answer was complete.",
+  pending: "This call never started, because the process ended before it could start.",
+  running: "The process ended while this call was running.",
+}
+
+/** The reason in a copy of a session that is running. */
+export const copiedEarly: OpenReason = {
+  answer: "This session was copied before the answer was complete.",
+  pending: "This call never started in this session, which was copied before the call started.",
+  running: "This session was copied while the call was running.",
 }
 
 /**
@@ -80,13 +106,13 @@ function isOpenAnswer(message: Message): message is AssistantMessage {
   return message.role === "assistant" && message.time.completed === undefined
 }
 
-function interrupt(message: AssistantMessage, at: number): AssistantMessage {
+function interrupt(message: AssistantMessage, { answer }: OpenReason, at: number): AssistantMessage {
   message.time = { ...message.time, completed: Math.max(message.time.created, at) }
-  message.error = { name: "aborted", message: "The process ended before this answer was complete." }
+  message.error = { name: "aborted", message: answer }
   return message
 }
 
-function settle(part: OpenPart, at: number): OpenPart {
+function settle(part: OpenPart, { pending, running }: OpenReason, at: number): OpenPart {
   if (part.type !== "tool") {
     const start = part.time?.start ?? at
     part.time = { start, end: Math.max(start, at) }
@@ -94,16 +120,9 @@ function settle(part: OpenPart, at: number): OpenPart {
   }
   const { state } = part
   if (state.status === "pending") {
-    part.state = fail(
-      state,
-      {
-        error: "This call never started, because the process ended before it could start.",
-        metadata: { kind: "interrupted" },
-      },
-      at,
-    )
+    part.state = fail(state, { error: pending, metadata: { kind: "interrupted" } }, at)
   } else if (state.status === "running") {
-    const error = `The process ended while this call was running. ${describeEffect(state)}`
+    const error = `${running} ${describeEffect(state)}`
     part.state = fail(state, { error, metadata: { kind: "interrupted" } }, at)
   }
   return part

@@ -12,6 +12,7 @@ import {
   type SessionRecord,
   sanitize,
 } from "./archive.ts"
+import { copiedEarly, settleInterrupted } from "./crash-recovery.ts"
 import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
 
@@ -145,6 +146,8 @@ export async function forkSession(store: Store, id: string, at?: string): Promis
     time: { created: now, updated: now },
   }
   const kept = at === undefined ? messages : upTo(messages, at, id)
+  // The other session may be running.
+  settleInterrupted(kept, copiedEarly)
   const { directory, worktree, tenant } = session
   return importSession(
     store,

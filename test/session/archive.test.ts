@@ -115,6 +115,12 @@ describe.each([
     expect(texts(await exported(store, part?.id))).toEqual(["password: hunter2", "tool"])
     expect(part).toMatchObject({ title: "the whole of /home/me (fork)" })
     expect(await exported(store)).toEqual(before)
+    const running = { status: "running" as const, input: {}, time: { start: 1 } }
+    const call = { id: "prt_9", sessionID: "ses_1", messageID: "msg_1", type: "tool" as const }
+    await store.commit([{ kind: "part", part: { ...call, callID: "c", tool: "bash", state: running } }])
+    const early = await exported(store, (await forkSession(store, "ses_1"))?.id)
+    expect(JSON.stringify(early)).toContain("This session was copied while the call was running.")
+    expect(JSON.stringify(early)).not.toContain('"status":"running"')
     await expect(forkSession(store, "ses_1", "msg_9")).rejects.toThrow(/Session ses_1 has no message msg_9/)
     expect(await forkSession(store, "ses_none")).toBeUndefined()
   })
