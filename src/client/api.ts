@@ -27,6 +27,7 @@ import type {
   UndoResult,
 } from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
+import type { FileDiff } from "../session/session-diff.ts"
 import type { EventStreamOptions, SessionEvent } from "../session/session-events.ts"
 import type { MessagePage } from "../store/store.ts"
 
@@ -101,6 +102,8 @@ export interface SessionsApi {
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  /** Lists the files that the session changed, with their diffs. Does not include changes that were undone. */
+  diff(id: string): Promise<FileDiff[] | undefined>
   /**
    * Returns the archive of a session and its subagents' sessions. `sanitize` removes all texts, file names and paths.
    */

@@ -4,6 +4,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { SessionStatus } from "../session/handle.ts"
+import type { FileDiff } from "../session/session-diff.ts"
 import type { SessionEvent } from "../session/session-events.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
@@ -119,6 +120,10 @@ export function createSessions({
     compact: (id, { signal } = {}) => operate(id, "compact", {}, signal),
     undo: (id, choice = {}) => operate(id, "undo", choice),
     redo: (id, choice = {}) => operate(id, "redo", choice),
+    async diff(id) {
+      const path = apiPath("session", id, "diff")
+      return (await orUnknown(unknown, request<Page<FileDiff>>({ path })))?.items
+    },
     export: (id, { sanitize } = {}) =>
       orUnknown(unknown, request({ path: apiPath("session", id, "export"), query: { sanitize } })),
     async import(archive, { copy } = {}) {

@@ -133,7 +133,7 @@ export function createApp(options: AppOptions): App {
   })
   const input: InputArea = createInputArea({
     shell: {
-      ...{ api, tui, theme, keys, defaults, open, notify },
+      ...{ api, tui, theme, keys, defaults, open, notify, env: options.env },
       get session() {
         return session
       },
@@ -147,7 +147,6 @@ export function createApp(options: AppOptions): App {
       leave: () => options.onLeave("leave"),
     },
     history: options.history,
-    env: options.env,
     ensureSession,
     showCall(call) {
       if (call.state.status !== "running") statusLine.refresh()

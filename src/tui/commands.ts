@@ -1,7 +1,8 @@
-import { writeFile } from "node:fs/promises"
-import { resolve } from "node:path"
+import { mkdir, writeFile } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
 import type { AutocompleteItem } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
+import { defaultDataDirectory } from "../engine/data-directory.ts"
 import type { UndoResult } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"
 import { showInvisible } from "../util/invisible.ts"
@@ -9,7 +10,9 @@ import { nearNames } from "../util/similarity.ts"
 import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
-import { renderTable, wrap } from "./card-parts.ts"
+import { clip, renderTable, wrap } from "./card-parts.ts"
+import { copyText } from "./clipboard.ts"
+import { renderDiff } from "./diff-view.ts"
 import { libraryKey } from "./keybindings.ts"
 import {
   automatic,
@@ -19,10 +22,10 @@ import {
   pickInput,
   pickModel,
   pickRewind,
-  pickSession,
   pickTheme,
 } from "./pickers.ts"
 import { lastTurn, rewind, withAdvice } from "./rewind.ts"
+import { pickSession } from "./session-picker.ts"
 import type { Shell } from "./shell.ts"
 
 /** A UI command that the user calls with `/name`. */
@@ -150,10 +153,37 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
 
   async function exportSession(given: string): Promise<void> {
     const { id } = opened()
-    const path = resolve(given || `${id}.json`)
+    const path = given ? resolve(given) : join(defaultDataDirectory(shell.env), "exports", `${id}.json`)
+    await mkdir(dirname(path), { recursive: true })
     const archive = await api.sessions.export(id)
     await writeFile(path, `${JSON.stringify(archive, undefined, 2)}\n`, { flag: "wx", mode: 0o600 })
     shell.notify(`Exported the session to ${path}.`)
+  }
+
+  async function showChanges(): Promise<void> {
+    const files = (await api.sessions.diff(opened().id)) ?? []
+    const { worktree = "" } = shell.state?.session ?? {}
+    if (files.length === 0) return shell.notify("This session has changed no files.")
+    const { theme } = shell
+    shell.showPanel(`Changes in ${counted(files.length, "file")}`, (width) =>
+      files.flatMap(({ path, kind, diff }) => [
+        clip(theme.bold(`${kind} ${showInvisible(displayPath(path, worktree))}`), width),
+        ...(diff === undefined ? [] : renderDiff(diff, { width, theme, maxLines: Number.POSITIVE_INFINITY })),
+        "",
+      ]),
+    )
+  }
+
+  async function copyAnswer(): Promise<void> {
+    const texts = (shell.state?.messages ?? []).flatMap(({ message, parts }) =>
+      message.role === "assistant"
+        ? [parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n")]
+        : [],
+    )
+    const text = texts.findLast((each) => each.trim() !== "")
+    if (text === undefined) throw new UsageError("This session has no answer to copy.")
+    await copyText(text, { env: shell.env, terminal: shell.tui.terminal })
+    shell.notify(`Copied the last answer (${counted(text.length, "character")}).`)
   }
 
   async function compact(): Promise<void> {
@@ -208,7 +238,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "new", description: "Start a new session", run: () => shell.open(undefined) },
     {
       name: "sessions",
-      description: "Open another session, or search all sessions",
+      description: "Open, search, rename and delete sessions",
       run: () => pickSession(shell),
     },
     {
@@ -263,6 +293,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       run: showTools,
     },
     { name: "mcp", description: "List the MCP servers", run: showServers },
+    { name: "diff", description: "Show the file changes of this session", run: showChanges },
+    { name: "copy", description: "Copy the last answer to the clipboard", run: copyAnswer },
     { name: "export", description: "Write the session to a file", run: exportSession },
     {
       name: "fullscreen",

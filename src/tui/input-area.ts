@@ -20,7 +20,6 @@ import { createShellRunner, outputFile } from "./shell-runner.ts"
 export interface InputAreaOptions {
   shell: Omit<Shell, "showPanel" | "setInput" | "takeBack">
   history: InputHistory
-  env: Readonly<Record<string, string | undefined>>
   /** Returns the open session. Creates a session if none is open. */
   ensureSession(): Promise<SessionApi>
   /** Shows one of the user's shell commands and its output. */
@@ -72,7 +71,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   let draft: WrittenInput | undefined
   let escapedAt = Number.NEGATIVE_INFINITY
   const editor = createPromptEditor({
-    ...{ tui, theme, keys, history, env: options.env },
+    ...{ tui, theme, keys, history, env: shell.env },
     completions: { commands: allCommands, files: (query, signal) => api.findFiles(query, { signal }) },
     onSend: (input, delivery) => void submit(input, delivery),
     canQueue: () => shell.state?.isRunning === true || waiting.editing !== undefined,

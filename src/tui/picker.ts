@@ -8,8 +8,9 @@ import {
   type TUI,
   visibleWidth,
 } from "@earendil-works/pi-tui"
+import { errorMessage } from "../util/errors.ts"
 import { oneLine } from "../view/visible.ts"
-import { clip, headLine } from "./card-parts.ts"
+import { clip, headLine, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** One entry of a picker. */
@@ -26,6 +27,14 @@ export interface PickerItem<T> {
   isCurrent?: boolean
 }
 
+/** An action of a picker on its own key. */
+export interface PickerAction<T> {
+  key: "ctrl+x" | "ctrl+r" | "ctrl+a"
+  /** Text for the hint, such as `Ctrl+X deletes`. */
+  label: string
+  run(value: T | undefined, picker: Picker<T>): void
+}
+
 /** Options for {@link createPicker}. */
 export interface PickerOptions<T> {
   title: string
@@ -39,8 +48,10 @@ export interface PickerOptions<T> {
   search?(query: string): Promise<readonly PickerItem<T>[]>
   onChoose(value: T): void
   onCancel(): void
-  /** A second action for the selected entry. */
-  action?: { key: "delete" | "ctrl+x"; label: string; run(value: T): void }
+  /** More actions, for the selected entry. `value` is undefined if nothing is found. */
+  actions?: readonly PickerAction<T>[]
+  /** Returns lines about the selected entry, which the picker shows below the list. At most four are shown. */
+  preview?(value: T): Promise<readonly string[]>
   /** Verb for the Enter key in the hint, such as `opens`. */
   verb?: string
   requestRender(): void
@@ -48,18 +59,25 @@ export interface PickerOptions<T> {
 
 /** A list from which the user picks an entry. Typing filters the list. */
 export interface Picker<T> extends Component, Focusable {
+  /** Replaces the entries. Keeps the focus on the same entry if it still exists. */
+  /** Replaces the entries. Keeps the focus on the same entry if it still exists. */
   setItems(items: readonly PickerItem<T>[]): void
+  /** Shows a text in place of the hint, until the next key. */
+  notify(text: string): void
 }
 
-/** Time in milliseconds after the last letter before a search starts. */
-const searchDelayMs = 150
+/** Time in milliseconds after the last key before a search starts or a preview is loaded. */
+const delayMs = 150
+
+/** Maximum number of lines of a preview. */
+const maxPreview = 4
 
 /** Maximum number of lines above the entries. */
 const maxAbout = 8
 
 /** Creates a picker with the focus on the current entry, or on the first entry if none is current. */
 export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
-  const { theme, title, search, action, requestRender } = options
+  const { theme, title, search, actions = [], requestRender } = options
   const input = new Input({ prompt: "> ", placeholder: "type to filter", placeholderStyle: theme.dim })
   let items = options.items
   let shown = items
@@ -70,13 +88,35 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   let searches = 0
   let problem: string | undefined
+  let notice: string | undefined
+  let previewTimer: ReturnType<typeof setTimeout> | undefined
+  let preview: { value: T; lines: readonly string[] } | undefined
+
+  /** Loads the preview of the selected entry, if the user does not select another one first. */
+  function loadPreview(): void {
+    const value = shown[focus]?.value
+    clearTimeout(previewTimer)
+    if (!options.preview || value === undefined || preview?.value === value) return
+    const load = options.preview
+    previewTimer = setTimeout(async () => {
+      const lines = await load(value).catch((error: unknown) => [errorMessage(error)])
+      if (shown[focus]?.value !== value) return
+      preview = { value, lines }
+      requestRender()
+    }, delayMs)
+  }
+
+  function end(): void {
+    clearTimeout(timer)
+    clearTimeout(previewTimer)
+  }
 
   function filter(): void {
     const query = input.getValue().trim()
     focus = 0
     if (search) {
       clearTimeout(timer)
-      timer = setTimeout(() => void runSearch(query, search), searchDelayMs)
+      timer = setTimeout(() => void runSearch(query, search), delayMs)
     } else shown = matching(query)
   }
 
@@ -95,27 +135,29 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
       shown = found
       problem = undefined
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error)
+      problem = errorMessage(error)
     }
     focus = 0
+    loadPreview()
     requestRender()
   }
 
   function press(data: string): void {
     const chosen = shown[focus]
+    const action = actions.find(({ key }) => matchesKey(data, key))
+    notice = undefined
     if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) {
-      clearTimeout(timer)
+      end()
       options.onCancel()
     } else if (matchesKey(data, "enter")) {
-      clearTimeout(timer)
+      end()
       if (chosen) options.onChoose(chosen.value)
     } else if (matchesKey(data, "up")) move(-1)
     else if (matchesKey(data, "down")) move(1)
     else if (matchesKey(data, "pageUp")) move(-10)
     else if (matchesKey(data, "pageDown")) move(10)
-    else if (action && matchesKey(data, action.key)) {
-      if (chosen) action.run(chosen.value)
-    } else {
+    else if (action) action.run(chosen?.value, picker)
+    else {
       const before = input.getValue()
       input.handleInput(data)
       if (input.getValue() !== before) filter()
@@ -168,7 +210,15 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     return lines.map((line) => clip(theme.dim(`  ${oneLine(line, width - 2)}`), width))
   }
 
-  return {
+  /** Returns the lines of the preview. Reserves them while they load, so that the list does not move. */
+  function previewLines(width: number): string[] {
+    if (!options.preview || options.rows() < 14) return []
+    const lines = shown[focus]?.value === preview?.value ? (preview?.lines ?? []) : []
+    const texts = Array.from({ length: maxPreview }, (_, index) => lines[index] ?? "")
+    return ["", ...texts].map((line) => clip(theme.dim(`  ${oneLine(line, width - 3)}`), width))
+  }
+
+  const picker: Picker<T> = {
     get focused() {
       return input.focused
     },
@@ -176,12 +226,20 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
       input.focused = value
     },
     setItems(next) {
+      const chosen = shown[focus]?.value
       items = next
       shown = search && input.getValue().trim() !== "" ? shown : matching(input.getValue().trim())
-      focus = Math.min(focus, Math.max(0, shown.length - 1))
+      const found = shown.findIndex(({ value }) => value === chosen)
+      focus = found >= 0 ? found : Math.min(focus, Math.max(0, shown.length - 1))
+      loadPreview()
+    },
+    notify(text) {
+      notice = text
+      requestRender()
     },
     handleInput(data) {
       press(data)
+      loadPreview()
       requestRender()
     },
     invalidate: () => input.invalidate(),
@@ -190,31 +248,39 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
       const keys = [
         "↑ ↓",
         `Enter ${options.verb ?? "selects"}`,
-        ...(action ? [action.label] : []),
+        ...actions.map(({ label }) => label),
         "Esc closes",
       ]
+      const style = notice === undefined ? theme.dim : theme.warning
+      // Breaks lines only between the keys.
+      const together = keys.map((key) => key.replaceAll(" ", "\u00a0")).join(" · ")
+      const hint = wrap(notice ?? together, width - 2).map((line) =>
+        style(`  ${line.replaceAll("\u00a0", " ")}`),
+      )
       const about = aboutLines(width)
+      const below = previewLines(width)
+      const room = options.rows() - 3 - hint.length - about.length - below.length
       return [
         headLine({ title, note, width, theme }),
         ...about,
         ...input.render(width),
-        ...listLines(Math.max(3, options.rows() - 4 - about.length), width),
+        ...listLines(Math.max(3, room), width),
+        ...below,
         ...(problem === undefined ? [] : [clip(theme.error(`  ${oneLine(problem, width - 2)}`), width)]),
-        clip(theme.dim(`  ${keys.join(" · ")}`), width),
+        ...hint,
       ]
     },
   }
+  loadPreview()
+  return picker
 }
 
 /** Shows a picker as an overlay. Resolves with the choice, or with undefined if the user closes the picker. */
 export function pick<T>(
   tui: TUI,
-  options: Omit<PickerOptions<T>, "onChoose" | "onCancel" | "rows" | "requestRender" | "action"> & {
-    action?: { key: "delete" | "ctrl+x"; label: string; run(value: T, picker: Picker<T>): void }
-  },
+  options: Omit<PickerOptions<T>, "onChoose" | "onCancel" | "rows" | "requestRender">,
 ): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<T | undefined>()
-  const { action } = options
   let handle: OverlayHandle | undefined
   const end = (value: T | undefined) => {
     handle?.hide()
@@ -222,7 +288,6 @@ export function pick<T>(
   }
   const picker: Picker<T> = createPicker<T>({
     ...options,
-    action: action && { ...action, run: (value) => action.run(value, picker) },
     rows: () => Math.min(24, Math.max(8, tui.terminal.rows - 4)),
     requestRender: () => tui.requestRender(),
     onChoose: end,

@@ -1,6 +1,5 @@
 import type { SessionApi } from "../client/api.ts"
 import type { Grant } from "../schema/permission.ts"
-import type { ListedSession } from "../schema/session.ts"
 import { showInvisible } from "../util/invisible.ts"
 import { localMinute } from "../util/time.ts"
 import { displayPath } from "../view/display-path.ts"
@@ -8,51 +7,11 @@ import { rootOf } from "../view/root-session.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
 import { type RewindPoint, type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
-import { sessionTree, type TreeSession } from "./session-tree.ts"
 import type { Shell } from "./shell.ts"
 import type { ThemeEntry } from "./theme-file.ts"
 
-/**
- * Lets the user open another session of the project, or a subagent of the open session. Shows forks and subagents below
- * their parent session. Typing searches the titles and texts of the project's sessions.
- */
-export async function pickSession({ tui, theme, api, session, state, open }: Shell): Promise<void> {
-  const item = ({ id, title, time, match }: ListedSession): PickerItem<string> => ({
-    value: id,
-    label: title || "(no prompt yet)",
-    detail: localMinute(time.updated),
-    excerpt: match?.excerpt,
-    isCurrent: id === session?.id,
-  })
-  const items = sessionTree(await listSessions({ api, session, state })).map((entry) => ({
-    ...item(entry.session),
-    lead: entry.lead,
-  }))
-  const search = async (query: string) => (await api.sessions.list({ search: query, limit: 50 })).map(item)
-  const id = await pick(tui, { title: "Sessions", theme, items, search, verb: "opens" })
-  if (id === undefined || id === session?.id) return
-  const chosen = await api.sessions.get(id)
-  if (chosen) await open(chosen)
-}
-
 function fileCount({ files }: Pick<RewindPoint, "files">): string {
   return files.length === 1 ? "1 file" : `${files.length} files`
-}
-
-/** Returns the newest 200 sessions of the project, and the open session with its subagents. */
-async function listSessions({
-  api,
-  session,
-  state,
-}: Pick<Shell, "api" | "session" | "state">): Promise<(ListedSession & TreeSession)[]> {
-  const listed: ListedSession[] = await api.sessions.list({ limit: 200 })
-  const known = new Set(listed.map(({ id }) => id))
-  const own = [session?.id ?? [], ...(state?.subagents.keys() ?? [])].flat().filter((id) => !known.has(id))
-  const others = await Promise.all(own.map(async (id) => (await api.sessions.get(id))?.info()))
-  return [...listed, ...others.flatMap((each) => each ?? [])].map((each) => ({
-    ...each,
-    parentID: each.parentID ?? each.forkedFrom,
-  }))
 }
 
 /** Lets the user choose a model. Resolves with `provider/model`, or with undefined if the user closes the list. */
@@ -177,18 +136,20 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
   }
   const id = await pick(tui, {
     ...{ title: "Pending inputs", theme, items, verb: "edits" },
-    action: {
-      key: "ctrl+x",
-      label: "Ctrl+X withdraws",
-      run(value, picker) {
-        const withdrawn = value === "" ? Promise.resolve() : session.inputs.withdraw(value)
-        withdrawn
-          .then(list)
-          .then((next) => picker.setItems(next))
-          .then(() => tui.requestRender())
-          .catch((error: Error) => notify(error.message))
+    actions: [
+      {
+        key: "ctrl+x",
+        label: "Ctrl+X withdraws",
+        run(value, picker) {
+          const withdrawn = value ? session.inputs.withdraw(value) : Promise.resolve()
+          withdrawn
+            .then(list)
+            .then((next) => picker.setItems(next))
+            .then(() => tui.requestRender())
+            .catch((error: Error) => notify(error.message))
+        },
       },
-    },
+    ],
   })
   if (id === "") await session.inputs.resume()
   else if (id !== undefined) await takeBack(id)
@@ -213,17 +174,20 @@ export async function pickGrant({ tui, theme, api, notify, session, state }: She
   }
   await pick(tui, {
     ...{ title: 'Allowed with "always"', theme, items, verb: "closes" },
-    action: {
-      key: "ctrl+x",
-      label: "Ctrl+X revokes",
-      run(id, picker) {
-        api
-          .revoke([id])
-          .then(list)
-          .then((next) => picker.setItems(next))
-          .then(() => tui.requestRender())
-          .catch((error: Error) => notify(error.message))
+    actions: [
+      {
+        key: "ctrl+x",
+        label: "Ctrl+X revokes",
+        run(id, picker) {
+          if (id === undefined) return
+          api
+            .revoke([id])
+            .then(list)
+            .then((next) => picker.setItems(next))
+            .then(() => tui.requestRender())
+            .catch((error: Error) => notify(error.message))
+        },
       },
-    },
+    ],
   })
 }

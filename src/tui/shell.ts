@@ -15,6 +15,7 @@ export interface Shell {
   readonly tui: TUI
   readonly theme: Theme
   readonly keys: Keys
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly session: SessionApi | undefined
   readonly state: SessionState | undefined
   /** Agent and model for the session that the first prompt creates. */

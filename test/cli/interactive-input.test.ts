@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { ModelRequestBody, Script } from "../../src/testing/model-server.ts"
@@ -338,6 +338,53 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.sees(/❯ the first needle .*\n\s+.*the second/)
     await terminal.press("Enter")
     await terminal.sees(/heard the second[\s\S]*\n─/)
+  })
+
+  test("renames and deletes sessions, and lists those of all projects", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({}) })
+    await send("alpha")
+    await terminal.sees("heard alpha")
+    await send("/new")
+    await send("beta")
+    await terminal.sees("heard beta")
+    await send("/sessions")
+    await terminal.sees(/❯ beta ✓[^\n]*\n +alpha[\s\S]*› beta\n +heard beta/)
+    await terminal.press("C-x")
+    await terminal.sees("This session is open.")
+    await terminal.press("Down", "C-r")
+    await terminal.sees("Rename the session")
+    await terminal.press(" and omega", "Enter")
+    await terminal.sees(/❯ alpha and omega/)
+    await terminal.press("C-x")
+    await terminal.sees("Press Ctrl+X again")
+    await terminal.press("C-x")
+    await until("the session is deleted", async () => !(await terminal.screen()).includes("alpha and omega"))
+    const other = join(machine.home, "other")
+    mkdirSync(other)
+    await machine.run(["run", "gamma", "--dir", other])
+    await terminal.press("C-a")
+    await terminal.sees(/gamma/)
+    await terminal.press("gamma")
+    await terminal.sees(/❯ gamma/)
+    await terminal.press("Enter")
+    await terminal.sees(/This session belongs to[\s\S]*tackle\s+-s\s+ses_/)
+  })
+
+  test("shows the changes, and exports to a directory outside of the project", async () => {
+    const { machine, terminal, send } = await open({
+      script: scripts({ work: [bash("echo one > made")] }),
+      allow: ["*"],
+    })
+    await send("work")
+    await terminal.sees(/heard|✓/)
+    await terminal.sees("made")
+    await send("/diff")
+    await terminal.sees(/Changes in 1 file[\s\S]*added made\n +1 \+ one/)
+    await send("/export")
+    await terminal.sees(/Exported the session to\s+\S+exports\/ses_/)
+    expect(readdirSync(machine.project.directory).filter((name) => name.startsWith("ses_"))).toEqual([])
+    await send("/copy")
+    await terminal.sees("Copied the last answer")
   })
 
   test("sends the whole of a long paste", async () => {

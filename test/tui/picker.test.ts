@@ -85,16 +85,41 @@ describe("the picker", () => {
     await vi.waitFor(() => expect(rendered(picker)).toContain("no answer"))
   })
 
-  test("has a second action for the entry with the focus", () => {
+  test("has more actions for the entry with the focus", () => {
     const { picker, calls, press } = open({
-      action: { key: "ctrl+x", label: "Ctrl+X removes", run: (value) => calls.push(`removed ${value}`) },
+      actions: [
+        { key: "ctrl+x", label: "Ctrl+X removes", run: (value) => calls.push(`removed ${value}`) },
+        { key: "ctrl+r", label: "Ctrl+R shouts", run: (_, picker) => picker.notify("Hey!") },
+      ],
     })
     press(keys.down, "\u0018")
     expect(calls).toEqual(["removed c"])
     picker.setItems(fruits.slice(0, 2))
     press(keys.enter)
     expect(calls).toEqual(["removed c", "chose b"])
-    expect(rendered(picker)).toContain("Ctrl+X removes")
+    expect(rendered(picker)).toContain("Ctrl+X removes · Ctrl+R shouts")
+    press("\u0012")
+    expect(rendered(picker)).toContain("Hey!")
+    press(keys.down)
+    expect(rendered(picker)).not.toContain("Hey!")
+  })
+
+  test("shows a preview of the entry with the focus, and not of one that the user left", async () => {
+    const { picker, press } = open({
+      rows: () => 24,
+      preview: async (value) =>
+        value === "c" ? Promise.reject(new Error("no preview")) : [`about ${value}`],
+    })
+    const height = rendered(picker).split("\n").length
+    press(keys.down, keys.up, keys.up)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(rendered(picker)).toContain("about a")
+    expect(rendered(picker)).not.toContain("about b")
+    press(keys.up)
+    expect(rendered(picker)).not.toContain("about a")
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(rendered(picker)).toContain("no preview")
+    expect(rendered(picker).split("\n")).toHaveLength(height)
   })
 
   test("stays within its height with many entries, and shows the one with the focus", () => {
