@@ -26,6 +26,8 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "agent show": ["tackle agent show build"],
   "agent create": ['tackle agent create review --description "Reviews changes" --tools read,grep'],
   "tool list": ["tackle tool list --all"],
+  "tool new": ["tackle tool new weather"],
+  "tool types": ["tackle tool types"],
   "tool schema": ["tackle tool schema read"],
   "tool call": [`tackle tool call read '{"filePath":"README.md"}'`],
   "mcp list": ["tackle mcp list"],

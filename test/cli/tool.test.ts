@@ -1,4 +1,9 @@
-import { expect, test } from "vitest"
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { promisify } from "node:util"
+import { expect, onTestFinished, test } from "vitest"
+import { createLanguageService } from "../../src/lsp/service.ts"
+import { realServers } from "../lsp/servers.ts"
 import { createMachine, runDoctor } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
@@ -140,3 +145,72 @@ test.skipIf(!hasTmux)(
     expect(stdout).toContain("a\u001b[2Jb")
   },
 )
+
+test("creates a tool that can be called, and tests and types that hold without an installation", {
+  timeout: 120_000,
+}, async () => {
+  const machine = await createMachine({
+    git: true,
+    files: {
+      ".tackle/tool/plain.ts": `import { tool } from "@opencode-ai/plugin/tool"
+        export default tool({
+          description: "Plain.",
+          args: { n: tool.schema.number() },
+          async execute({ n }, ctx) { const text: string = n; return text + ctx.directory },
+        })`,
+    },
+  })
+  const created = await machine.run(["tool", "new", "shout"])
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringContaining("Wrote .tackle/tool/shout.ts") })
+  const called = await machine.run(["tool", "call", "shout", '{"text":"hello"}', "--allow", "shout"])
+  expect(called).toMatchObject({ code: 0, stdout: "HELLO\n" })
+
+  const directory = machine.project.directory
+  const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: directory })
+  const { stdout, stderr } = await run("--test", ".tackle/test/shout.test.ts")
+  expect(stdout).toContain("pass 2")
+  expect(stderr).toBe("")
+
+  const { PATH = "" } = process.env
+  const service = createLanguageService({
+    config: realServers.typescript,
+    worktree: directory,
+    trusted: false,
+    environment: { PATH, HOME: machine.home },
+    limits: { diagnoseMs: 60_000 },
+  })
+  onTestFinished(() => service.close())
+  const errors = async (name: string) => {
+    const found = await service.diagnose(machine.project.path(".tackle", name), new AbortController().signal)
+    return found?.filter(({ severity }) => severity === 1).map(({ message }) => String(message))
+  }
+  expect(await errors("tool/shout.ts")).toEqual([])
+  expect(await errors("test/shout.test.ts")).toEqual([])
+  expect(await errors("tool/plain.ts")).toEqual(["Type 'number' is not assignable to type 'string'."])
+  const source = await machine.project.read(".tackle/tool/shout.ts")
+  await machine.project.write(".tackle/tool/shout.ts", source.replace("text.length", "text.size"))
+  expect(await errors("tool/shout.ts")).toEqual([expect.stringMatching(/^Property 'size' does not exist/)])
+})
+
+test("keeps what is in the config directory, and rejects names that are used", async () => {
+  const machine = await createMachine({
+    files: {
+      ".opencode/tool/old.js": "module.exports = 1",
+      ".opencode/tsconfig.json": "{}",
+      ".opencode/node_modules/zod/package.json": "{}",
+      ".tackle/tool/taken.py": "",
+    },
+  })
+  expect(await machine.run(["tool", "types"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(".opencode"),
+  })
+  expect(await machine.project.read(".opencode/tsconfig.json")).toBe("{}")
+  expect(await machine.project.read(".opencode/node_modules/zod/package.json")).toBe("{}")
+  expect(existsSync(machine.project.path(".opencode/package.json"))).toBe(false)
+  expect(existsSync(machine.project.path(".opencode/node_modules/tackle/package.json"))).toBe(true)
+
+  expect((await machine.run(["tool", "new", "first"])).code).toBe(0)
+  for (const name of ["first", "old", "read", "todowrite", "invalid", "doom_loop", "a b", "../x", ""])
+    expect(await machine.run(["tool", "new", name]), name).toMatchObject({ code: 2, stdout: "" })
+})

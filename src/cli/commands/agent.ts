@@ -1,5 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { text as readAll } from "node:stream/consumers"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import type { Agent } from "../../agent/agent.ts"
@@ -12,9 +11,9 @@ import { wholeName } from "../../config/shown-name.ts"
 import { modelName } from "../../model/model.ts"
 import { permissionType } from "../../permission/rules.ts"
 import type { Ruleset } from "../../schema/permission.ts"
-import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
+import { UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
-import { displayPath, isInside, realPath } from "../../util/paths.ts"
+import { displayPath } from "../../util/paths.ts"
 import { didYouMean } from "../../util/similarity.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import { oneLine, visible } from "../../view/visible.ts"
@@ -22,6 +21,7 @@ import { interruptible } from "../process/exit.ts"
 import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { withTackle } from "../workspace/engine.ts"
+import { assertInside, writeNewFile } from "../workspace/new-file.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
 import { customTools, describeRule, knownPermissions } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
@@ -236,8 +236,8 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
   const { problems } = await readLayer(source, workspace)
   if (problems.length > 0) throw new ConfigError(problems)
-  if (!flags.user) checkInside(directory, workspace.worktree)
-  write(file, content)
+  if (!flags.user) assertInside(directory, workspace.worktree)
+  writeNewFile(file, content)
   const trusted = flags.user || (await keepTrust(workspace, file))
 
   if (flags.format === "json") return printJson({ name, file, scope })
@@ -314,22 +314,4 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   return interruptible((signal) =>
     withTackle(workspace, async (tackle) => (await tackle.tools({ signal })).map(({ id }) => id)),
   )
-}
-
-/** Throws `UsageError` if a symbolic link in the project makes the directory resolve to a path outside the project. */
-function checkInside(directory: string, worktree: string): void {
-  if (isInside(realPath(directory), realPath(worktree))) return
-  throw new UsageError(
-    `${wholeName(directory)} resolves to a path outside this project. Nothing was written.`,
-  )
-}
-
-function write(file: string, content: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, content, { flag: "wx" })
-  } catch (error) {
-    const reason = systemCode(error) === "EEXIST" ? "it already exists" : errorMessage(error)
-    throw new UsageError(`${wholeName(file)} was not written: ${reason}.`, error)
-  }
 }

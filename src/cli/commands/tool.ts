@@ -18,6 +18,7 @@ import { openTackle, withTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, jsonFlag, projectFlags } from "./flags.ts"
+import { addTypes, newTool } from "./tool-new.ts"
 
 /** Defines `tackle tool` and its subcommands. */
 export function defineTool(tool: Command): void {
@@ -48,6 +49,18 @@ export function defineTool(tool: Command): void {
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(callTool)
+  projectFlags(tool.command("new"))
+    .description("create a tool in TypeScript, with a test and types for editors")
+    .argument("<name>", "name of the tool")
+    .option("--user", "create the tool for every project")
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(newTool)
+  projectFlags(tool.command("types"))
+    .description("add types for editors to the project's tools and plugins")
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(addTypes)
 }
 
 /**
