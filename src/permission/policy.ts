@@ -256,12 +256,12 @@ const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 /** A text that only patterns made of wildcards match. */
 export const wildcardProbe = "\u0000".repeat(16)
 
-const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
+const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape", "doom_loop"])
 
 /**
- * Returns options for a sandbox or network permission. Only a rule with the permission's own name can allow it. For
- * example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for other
- * permissions.
+ * Returns options for `doom_loop`, and for a sandbox or network permission. Only a rule with the permission's own name
+ * can allow it. For example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options
+ * for other permissions.
  */
 export function namedRules(permission: string): JudgeOptions {
   return onlyByName.has(permission) ? { counts: (rule) => rule.permission === permission } : {}

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import * as z from "zod"
 import type { TackleEvent } from "../../src/event/events.ts"
+import type { PermissionConfig } from "../../src/permission/rules.ts"
 import type { ToolPart } from "../../src/schema/part.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { define } from "../../src/tool/tool.ts"
@@ -81,8 +82,15 @@ test("forbids calls in the last step, still sends the tools, and ends as a limit
   expect(last.tools.length).toBeGreaterThan(5)
 })
 
-test("asks at the third identical call, and ends the run after three refusals", async () => {
-  await using engine = await startEngine(() => ({ calls: [readA] }), { files: { "a.txt": "x\n" } })
+test.each<[string, PermissionConfig]>([
+  ["without rules", {}],
+  ["if everything is allowed", "allow"],
+  ["if a wildcard allows everything", { "*": "allow" }],
+])("asks at the third identical call %s, and ends the run after three refusals", async (_, permission) => {
+  await using engine = await startEngine(() => ({ calls: [readA] }), {
+    files: { "a.txt": "x\n" },
+    permission,
+  })
   const asked: string[] = []
   engine.tackle.on("permission.asked", (request) => {
     asked.push(request.permission)
