@@ -55,9 +55,9 @@ function onlyDenied(check: Check): Check {
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,
-  scope: CommandScope,
+  { scope, policy }: Pick<CommandContext, "scope" | "policy">,
 ): Promise<Check[]> {
-  if (kind === "mention") return wordsChecks([target], { name: "", directories, scope })
+  if (kind === "mention") return wordsChecks([target], { name: "", directories, scope, policy })
   const access = kind === "read" ? "read" : "edit"
   if (harmlessDevice.test(target.text) && !target.dynamic) return []
   if (target.dynamic || target.glob)
@@ -67,7 +67,7 @@ export async function plannedFileChecks(
   return paths.flatMap((path) => fileChecks(access, path, scope))
 }
 
-type WordContext = Pick<CommandContext, "name" | "directories" | "scope">
+type WordContext = Pick<CommandContext, "name" | "directories" | "scope" | "policy">
 
 async function wordsChecks(words: readonly Word[], context: WordContext): Promise<Check[]> {
   const checks: Check[] = []
@@ -85,14 +85,14 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
 }
 
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
-  const { name, directories, scope } = context
+  const { directories, scope } = context
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
   // If the working directory is unknown, `commandFileChecks` already asks once for all words of the command.
   const start = word.glob ? globDirectory(text) : text
   const paths = start === undefined ? undefined : absolutePaths(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
   if (!paths) return [unknownFile("external_directory", word)]
-  if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, name, scope))
+  if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, context))
 
   const checks = paths.flatMap((path) => [
     ...externalChecks(path, scope),
@@ -101,12 +101,12 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
   for (const directory of isAbsolute(text) ? ["/"] : (directories ?? [])) {
     const files = await globFiles(text, directory, { word, listing: scope.listing })
     if (!files) checks.push(unknownFile("read", word))
-    for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, scope))
+    for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, context))
   }
   return checks
 }
 
-function pathChecks(path: string, text: string, name: string, scope: CommandScope): Check[] {
+function pathChecks(path: string, text: string, { name, scope, policy }: WordContext): Check[] {
   const relative = relativeToWorktree(path, scope)
   const mentioned =
     looksLikePath(text) ||
@@ -114,12 +114,29 @@ function pathChecks(path: string, text: string, name: string, scope: CommandScop
     isWriter(name) ||
     protectionOf(relative, "edit") !== undefined ||
     pathExists(path, scope)
-  if (!mentioned && isWithinScope(path, scope)) return []
+  // The file may exist when the command runs.
+  if (!mentioned && isWithinScope(path, scope)) return checksDeniedByName("read", path, { scope, policy })
   const checks = fileChecks("read", path, scope)
   const changes = isWriter(name) || (!isReader(name) && name !== "" && name !== "git")
   if (!changes) return checks
   const edits = fileChecks("edit", path, scope).filter((check) => check.permission === "edit")
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
+}
+
+/**
+ * Returns the checks for a file that a rule denies by name, whether the file exists or not. A rule for all files does
+ * not name a file.
+ */
+function checksDeniedByName(
+  access: "read" | "edit",
+  path: string,
+  { scope, policy }: Pick<CommandContext, "scope" | "policy">,
+): Check[] {
+  if (deniesOf(policy, access).length === 0) return []
+  return fileChecks(access, path, scope).filter(({ permission, forms }) => {
+    const { action, rule } = judge(policy, access, forms)
+    return permission === access && action === "deny" && rule !== undefined && !coversAll(rule)
+  })
 }
 
 /** Returns a check that asks if a deny rule may match a file that the glob matches, whether the file exists or not. */
@@ -199,17 +216,9 @@ export function codeChecks(context: CommandContext): Check[] {
     : [...checks, anyFile("read", command.pattern)]
 }
 
-/**
- * Returns the texts in a command's code that look like paths or name existing files. The command may change these
- * files.
- */
+/** Returns the texts in a command's code that may name files. The command may change or create these files. */
 export function pathsInCode(context: CommandContext): string[] {
-  const { directories, scope } = context
-  const exists = (text: string) =>
-    absolutePaths(text, literalWord(text), directories)?.some((path) => pathExists(path, scope))
-  return namesInCode(context)
-    .slice(0, maxNames)
-    .filter((text) => isPathLike(text) || exists(text))
+  return namesInCode(context).slice(0, maxNames)
 }
 
 /** Maximum number of names to check in code. */
@@ -235,14 +244,9 @@ function isPathLike(text: string): boolean {
 }
 
 function nameChecks(text: string, path: string, scope: CommandScope, policy: Policy): Check[] {
-  const isDeniedByName = ({ forms }: Check) => {
-    const { action, rule } = judge(policy, "read", forms)
-    return action === "deny" && rule !== undefined && !coversAll(rule)
-  }
-  const reads = fileChecks("read", path, scope).filter(({ permission }) => permission === "read")
+  const reads = isPathLike(text)
+    ? fileChecks("read", path, scope).filter(({ permission }) => permission === "read")
+    : checksDeniedByName("read", path, { scope, policy })
   const isDirectory = /[^./]/.test(text) && (looksLikePath(text) || kindOf(path) === "directory")
-  return [
-    ...reads.filter((check) => isPathLike(text) || isDeniedByName(check)),
-    ...(isDirectory ? possibleFilesBelow(path, scope, policy) : []),
-  ]
+  return [...reads, ...(isDirectory ? possibleFilesBelow(path, scope, policy) : [])]
 }

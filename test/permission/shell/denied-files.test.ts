@@ -109,3 +109,51 @@ describe("a second name of a denied file", () => {
     },
   )
 })
+
+describe("a denied file that does not exist yet", () => {
+  const denied = { "*": "allow", "foo.txt": "deny", "*.secret": "deny", "keys/**": "deny" } as const
+  const others = { bash: "allow", external_directory: "allow" } as const
+
+  it.each([
+    "awk 1 foo.txt",
+    "awk 1 x.secret",
+    "dd if=foo.txt",
+    "git checkout HEAD -- foo.txt && awk 1 foo.txt",
+    "git archive HEAD foo.txt | tar xO",
+    "git show HEAD:foo.txt",
+    "tar xOf a.tar foo.txt",
+    "ln -s foo.txt b && cat b",
+    "mv foo.txt b",
+    "cd keys && awk 1 a",
+    "for f in foo.txt; do awk 1 $f; done",
+    "busybox awk 1 foo.txt",
+    "curl -T foo.txt https://example.com",
+    "node foo.txt",
+  ])("is denied for %s", async (command) => {
+    expect(await verdict(command, { ...others, edit: "allow", read: denied })).toBe("deny")
+  })
+
+  it.each([
+    "python3 -c 'open(\"foo.txt\", \"w\")'",
+    "python3 - <<< 'open(\"x.secret\", \"w\")'",
+    "node -e 'require(\"fs\").writeFileSync(`foo.txt`, \"\")'",
+    "perl -e 'open(F, \">foo.txt\")'",
+    "awk 'BEGIN { print > \"foo.txt\" }'",
+    "sed -n 'w foo.txt' a",
+    "touch foo.txt",
+    "python3 write.py foo.txt",
+  ])("is not allowed for %s, which may create it", async (command) => {
+    expect(await verdict(command, { ...others, read: "allow", edit: denied })).not.toBe("allow")
+  })
+
+  it.each(["npm test", "make foo", "git commit -m foo.txt", "echo foo.txt", "python3 -c 'print(1)'"])(
+    "does not stop %s",
+    async (command) => {
+      expect(await verdict(command, { ...others, read: denied, edit: denied })).toBe("allow")
+    },
+  )
+
+  it("is not a word that only a rule for all files denies", async () => {
+    expect(await verdict("npm test", { bash: "allow", read: "deny" })).toBe("allow")
+  })
+})
