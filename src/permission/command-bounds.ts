@@ -1,7 +1,7 @@
 import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { basename, dirname, join, relative, resolve } from "node:path"
-import type { Bounds, Network } from "../sandbox/bounds.ts"
+import { type Bounds, missingParents, type Network } from "../sandbox/bounds.ts"
 import type { Rule, Ruleset } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
 import { isDirectory, isFile } from "../util/file-system.ts"
@@ -10,6 +10,7 @@ import { sharedIdentity } from "./path-checks.ts"
 import { allRules, deniesOf, expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
+import { trackedFiles } from "./shell/git-repository.ts"
 import type { KnownPrograms } from "./shell/read-only-proof.ts"
 
 /** The input of {@link commandBounds}. Paths are absolute. */
@@ -49,6 +50,7 @@ export interface BoundsRequest {
  *   `programs`.
  * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied
  *   for `read` are hidden. On Linux, directories above a path that a deny rule names cannot be renamed.
+ * - A missing path that a rule denies cannot be created, if the rule names it without wildcards or git tracks it.
  * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
@@ -66,9 +68,13 @@ export function commandBounds(request: BoundsRequest): Bounds {
   }
 
   const editable = judge(policy, "edit", [wildcardProbe]).action !== "deny"
+  const temporaries = temporary.filter(isDirectory).map(realPath)
+  const roots = namedRoots(policy, "edit")
+  const opened = roots.filter((path) => may("edit", join(path, wildcardProbe)) === "allow")
+  const spelledRoots = [worktree, request.worktree] as const
   const named = {
-    edit: deniedLocations(policy, "edit", [worktree, request.worktree]),
-    read: deniedLocations(policy, "read", [worktree, request.worktree]),
+    edit: deniedLocations(policy, "edit", { spelledRoots, areas: [worktree, ...temporaries, ...opened] }),
+    read: deniedLocations(policy, "read", { spelledRoots, areas: [worktree, ...temporaries, ...opened] }),
   }
   const { protectedPaths, listings } = scanner.scan(
     worktree,
@@ -90,12 +96,10 @@ export function commandBounds(request: BoundsRequest): Bounds {
   hidden.push(...otherNames(hidden, listings))
   const isFixed = (path: string) => [...readOnly, ...hidden].some((outer) => isInside(path, outer))
   const pinned = [...named.edit, ...named.read]
-    .flatMap(({ path }) => directoriesTo(path, worktree))
+    .flatMap(({ path, area }) => directoriesTo(path, area))
     .filter((path) => realPath(path) === path && !isFixed(path))
 
   const repository = programs.git && editable ? repositoryBounds(join(worktree, ".git")) : undefined
-  const roots = namedRoots(policy, "edit")
-  const opened = roots.filter((path) => may("edit", join(path, wildcardProbe)) === "allow")
   readOnly.push(...roots.filter((path) => may("edit", join(path, wildcardProbe)) === "deny"))
   const closed = namedRoots(policy, "read").filter(
     (path) => may("read", join(path, wildcardProbe)) === "deny",
@@ -103,17 +107,23 @@ export function commandBounds(request: BoundsRequest): Bounds {
   const secrets = homeSecrets(home).flatMap((each) => (namedAndAllowed(policy, each) ? [] : [each.path]))
   const engine = existing(secret)
   const config = configDirectories.map((path) => realPath(path))
+  const isDenied = (access: "read" | "edit", path: string) =>
+    [path, join(path, wildcardProbe)].some((form) => may(access, form) === "deny")
+  const missing = (["edit", "read"] as const).flatMap((access) => {
+    const tracked = editable && deniesSome(policy, access) ? (trackedFiles(worktree)?.paths ?? []) : []
+    return [...named[access].map(({ path }) => path), ...tracked].filter((path) => isDenied(access, path))
+  })
+  const areas = [worktree, ...temporaries, ...opened]
   const absent = [
     ...[join(worktree, ".git"), join(worktree, ".tackle")].filter((path) => may("edit", path) !== "allow"),
     ...config.filter((path) => isInside(path, worktree)),
-    ...named.edit
-      .filter(({ path, tree }) => tree && may("edit", join(path, wildcardProbe)) === "deny")
-      .map(({ path }) => path),
+    // A command could create the target of a link to a missing path.
+    ...missing.map((path) => realPath(path)).filter((path) => areas.some((area) => isInside(path, area))),
   ].filter((path) => !existsSync(path))
   return {
     writable: [
-      ...(editable ? [worktree, ...pinned, ...reopened, ...opened] : []),
-      ...temporary.filter(isDirectory).map(realPath),
+      ...(editable ? [worktree, ...pinned, ...absent.flatMap(missingParents), ...reopened, ...opened] : []),
+      ...temporaries,
       ...(repository?.writable ?? []),
     ],
     readOnly: [
@@ -143,33 +153,39 @@ function denyRules(policy: Policy, permission: string): Rule[] {
   return deniesOf(policy, permission).filter(({ pattern }) => pattern !== "*")
 }
 
+/** A path that a deny rule names before its first wildcard, and the writable area that contains the path. */
+interface DeniedLocation {
+  path: string
+  area: string
+}
+
 /**
- * Returns the paths inside the worktree that deny rules name before their first wildcard. `tree` means that the rule
- * denies everything below the path. `roots` lists the spellings of the worktree, the resolved one first.
+ * Returns the paths inside the areas that deny rules name. `spelledRoots` lists the spellings of the worktree, the
+ * resolved one first.
  */
 function deniedLocations(
   policy: Policy,
   permission: string,
-  roots: readonly [string, ...string[]],
-): { path: string; tree: boolean }[] {
-  const [worktree] = roots
+  { spelledRoots, areas }: { spelledRoots: readonly [string, ...string[]]; areas: readonly string[] },
+): DeniedLocation[] {
+  const [worktree] = spelledRoots
   return denyRules(policy, permission).flatMap(({ pattern }) => {
     const literal = /^[^*?]*(?=$|\/[^/]*[*?])/.exec(pattern)?.[0] ?? ""
-    const root = roots.find((each) => isInside(literal, each))
+    const root = spelledRoots.find((each) => isInside(literal, each))
     const path = resolve(worktree, root === undefined ? literal : relative(root, literal))
-    const tree = /^\/\*{1,2}$/.test(pattern.slice(literal.length))
-    return literal !== "" && path !== worktree && isInside(path, worktree) ? [{ path, tree }] : []
+    const area = areas.find((each) => path !== each && isInside(path, each))
+    return literal !== "" && path !== worktree && area !== undefined ? [{ path, area }] : []
   })
 }
 
 /**
- * Returns the directories between the worktree and a path, including the path itself if it is a directory. bubblewrap
+ * Returns the directories between an area and a path, including the path itself if it is a directory. bubblewrap
  * mounts each of them, because a mounted directory cannot be renamed, and a renamed directory would move a denied file
  * to a path that no rule denies.
  */
-function directoriesTo(path: string, worktree: string): string[] {
+function directoriesTo(path: string, area: string): string[] {
   const found: string[] = []
-  for (let each = path; each !== worktree; each = dirname(each)) if (isDirectory(each)) found.push(each)
+  for (let each = path; each !== area; each = dirname(each)) if (isDirectory(each)) found.push(each)
   return found
 }
 

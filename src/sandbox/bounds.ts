@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 
 /**
@@ -15,7 +16,7 @@ export interface Bounds {
   hidden: readonly string[]
   /** Paths inside a hidden directory that can be read. They are writable only if `writable` also lists them. */
   shown?: readonly string[]
-  /** Directories that do not exist and that commands must not create. */
+  /** Files and directories that do not exist and that commands must not create. */
   absent: readonly string[]
   network: Network
 }
@@ -85,6 +86,12 @@ export function orderedPaths(bounds: Bounds): BoundPath[] {
     else ordered.push({ path, kind })
   }
   return ordered
+}
+
+/** Returns the directories above a path that do not exist, the deepest one first. */
+export function missingParents(path: string): string[] {
+  const parent = dirname(path)
+  return existsSync(parent) ? [] : [parent, ...missingParents(parent)]
 }
 
 function nearestAbove(path: string, kinds: ReadonlyMap<string, unknown>): string | undefined {

@@ -3,14 +3,16 @@ import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { createJournal } from "../util/journal.ts"
-import type { Bounds } from "./bounds.ts"
+import { isInside } from "../util/paths.ts"
+import { type Bounds, missingParents } from "./bounds.ts"
 
 /** Creates empty directories at paths that commands must not create. */
 export interface Placeholders {
   /**
-   * Creates the `absent` directories, so that the sandbox can mount over them. A command cannot create, fill or replace
-   * a mounted directory. Ignores paths that exist or cannot be created. Also holds existing placeholders of other
-   * commands at paths in the bounds. Returns a function that removes each empty directory that no other command holds.
+   * Creates directories at the `absent` paths, with missing parents, so that the sandbox can mount over them. A command
+   * cannot create, fill or replace a mounted directory. Ignores paths that exist or cannot be created. Also holds
+   * existing placeholders of other commands at paths in the bounds. Returns a function that removes each empty directory
+   * that no other command holds.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }
@@ -66,11 +68,14 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   return {
     hold({ writable, readOnly, hidden, absent }) {
       const named = new Set([...writable, ...readOnly, ...hidden])
+      const created = absent.flatMap((path) => [path, ...missingParents(path)])
       // Also holds the placeholders of other processes, because removing a placeholder removes the mounts over it in
       // every sandbox.
-      const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter((path) => named.has(path))
+      const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter(
+        (path) => named.has(path) || absent.some((each) => isInside(each, path)),
+      )
       // Sort the paths, so that a directory is created before its subdirectories.
-      const held = [...new Set([...absent, ...existing])].sort().filter(take)
+      const held = [...new Set([...created, ...existing])].sort().filter(take)
       let released = false
       return () => {
         if (released) return

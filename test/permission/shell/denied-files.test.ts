@@ -134,9 +134,9 @@ describe("a denied file that does not exist yet", () => {
   })
 
   it.each([
-    "python3 -c 'open(\"foo.txt\", \"w\")'",
-    "python3 - <<< 'open(\"x.secret\", \"w\")'",
-    "node -e 'require(\"fs\").writeFileSync(`foo.txt`, \"\")'",
+    'python3 -c \'open("foo.txt", "w")\'',
+    'python3 - <<< \'open("x.secret", "w")\'',
+    'node -e \'require("fs").writeFileSync(`foo.txt`, "")\'',
     "perl -e 'open(F, \">foo.txt\")'",
     "awk 'BEGIN { print > \"foo.txt\" }'",
     "sed -n 'w foo.txt' a",
