@@ -40,6 +40,8 @@ export interface DataPaths {
   temporaries: string
   /** Directory with one record per empty directory that a sandboxed command needs in a project. */
   placeholders: string
+  /** Directory of files that commands created although a rule denies them, by command. */
+  removed: string
   logs: string
   /** Directory of the compiled code of the `tackle` command: see `bin/tackle`. */
   compiled: string
@@ -62,6 +64,7 @@ export function dataPaths(directory: string): DataPaths {
     processes: join(directory, "processes"),
     temporaries: join(directory, "temporary"),
     placeholders: join(directory, "placeholders"),
+    removed: join(directory, "removed"),
     logs: join(directory, "log"),
     compiled: join(directory, "compiled"),
   }

@@ -1,12 +1,17 @@
 import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Agent } from "../agent/agent.ts"
 import { commandBounds, createTreeScanner, type TreeScanner } from "../permission/command-bounds.ts"
+import { watchDeniedPaths } from "../permission/created-paths.ts"
 import type { Scope, ScopeSandbox } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/read-only-proof.ts"
 import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
 import { openSandbox, SandboxError, type SandboxState } from "../sandbox/sandbox.ts"
 import type { SandboxCapability } from "../tool/context.ts"
+import { errorMessage } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
 import { homeDirectory } from "../util/paths.ts"
+import { firstPaths } from "../util/words.ts"
 import { readableDataPaths } from "./data-directory.ts"
 import type { EngineLocation, TackleOptions } from "./options.ts"
 
@@ -79,6 +84,17 @@ export function openCommandSandbox(
     return state.works
   }
 
+  function describeRemoved(remove: () => string[], to: string): string | undefined {
+    try {
+      const removed = remove()
+      if (removed.length === 0) return undefined
+      return `moved to ${to}, because a rule denies edits: ${firstPaths(removed)}`
+    } catch (error) {
+      onProblem("files that a command created although a rule denies them could not be removed", error)
+      return `a rule denies edits of files that this command created, but they could not be removed (${errorMessage(error)})`
+    }
+  }
+
   return {
     present: sandbox.present,
     state: () => sandbox.state(),
@@ -93,14 +109,21 @@ export function openCommandSandbox(
             if (required) throw new SandboxError(state.reason)
             return undefined
           }
-          const bounds = commandBounds({
-            ...shared,
-            policy: scope.policy(),
-            worktree: scope.worktree,
-            programs: await knownPrograms(text, command),
-            scanner: scannerOf(scope.worktree),
-          })
-          return sandbox.wrap(command, bounds)
+          const programs = await knownPrograms(text, command)
+          const { worktree } = scope
+          const rules = { ...shared, policy: scope.policy(), worktree, scanner: scannerOf(worktree) }
+          const removed = join(data.removed, newId("rem"))
+          const removeCreated = watchDeniedPaths(rules, removed)
+          const confined = await sandbox.wrap(command, commandBounds({ ...rules, programs }))
+          let note: { text: string | undefined } | undefined
+          return {
+            ...confined,
+            ended() {
+              confined.ended()
+              note ??= { text: describeRemoved(removeCreated, removed) }
+              return note.text
+            },
+          }
         },
       }
     },

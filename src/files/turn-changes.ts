@@ -7,6 +7,7 @@ import { type ContentStore, hashOf } from "../store/content-store.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { forEachConcurrently } from "../util/concurrent.ts"
 import { errorMessage } from "../util/errors.ts"
+import { firstPaths } from "../util/words.ts"
 import { RollbackError } from "./commit-files.ts"
 import { compareScans, type Scan, type ScanLimits, type SeenChange, scanTree } from "./scan.ts"
 
@@ -164,11 +165,12 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     if (before.limited || after.limited)
       describe(texts, `only ${options.limits.entries} files and directories in the worktree were scanned`)
     const unreadable = [...new Set([...after.unreadable, ...unknown, ...before.unreadable])]
-    if (unreadable.length > 0) describe(texts, `the scan is incomplete: cannot read ${firstOf(unreadable)}`)
+    if (unreadable.length > 0)
+      describe(texts, `the scan is incomplete: cannot read ${firstPaths(unreadable)}`)
     if (!before.limited && appeared.length > 0)
       describe(
         texts,
-        `the earlier state of ${firstOf(appeared)} is unknown, because ${appeared.length === 1 ? "the file was" : "these files were"} ignored or not scanned before`,
+        `the earlier state of ${firstPaths(appeared)} is unknown, because ${appeared.length === 1 ? "the file was" : "these files were"} ignored or not scanned before`,
       )
     return changes.length > 0
   }
@@ -238,12 +240,6 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       }
     },
   }
-}
-
-/** Returns the first three paths and the number of further paths, as text. */
-function firstOf(paths: readonly string[]): string {
-  const more = paths.length > 3 ? ` and ${paths.length - 3} more` : ""
-  return `${paths.slice(0, 3).join(", ")}${more}`
 }
 
 /** A group of concurrent commands, and the scan that ran before them. */

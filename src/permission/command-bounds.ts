@@ -55,17 +55,7 @@ export interface BoundsRequest {
  */
 export function commandBounds(request: BoundsRequest): Bounds {
   const { home, temporary, guarded, configDirectories, secret, shown, programs, scanner } = request
-  const policy = expandPolicy(request.policy, home)
-  const worktree = realPath(request.worktree)
-  const spellings = (path: string) => {
-    const inside = isInside(path, worktree) ? relative(worktree, path) || "." : undefined
-    return inside === undefined ? [path] : [inside, path, join(request.worktree, inside)]
-  }
-  const may = (access: "read" | "edit", path: string) => {
-    const protection = protectionOf(isInside(path, worktree) ? relative(worktree, path) : path, access)
-    const counts = protection && ((rule: Rule) => namesProtected(rule.pattern, protection))
-    return judge(policy, access, spellings(path), { counts }).action
-  }
+  const { policy, worktree, may } = accessOf(request)
 
   const editable = judge(policy, "edit", [wildcardProbe]).action !== "deny"
   const temporaries = temporary.filter(isDirectory).map(realPath)
@@ -138,6 +128,38 @@ export function commandBounds(request: BoundsRequest): Bounds {
     absent: editable ? [...absent, ...(repository?.absent ?? [])] : [],
     network: networkOf(policy),
   }
+}
+
+/** The expanded policy, the resolved worktree, and the verdict on each access to a path. */
+function accessOf({
+  policy: rules,
+  worktree: root,
+  home,
+}: Pick<BoundsRequest, "policy" | "worktree" | "home">) {
+  const policy = expandPolicy(rules, home)
+  const worktree = realPath(root)
+  const spellings = (path: string) => {
+    const inside = isInside(path, worktree) ? relative(worktree, path) || "." : undefined
+    return inside === undefined ? [path] : [inside, path, join(root, inside)]
+  }
+  const may = (access: "read" | "edit", path: string) => {
+    const protection = protectionOf(isInside(path, worktree) ? relative(worktree, path) : path, access)
+    const counts = protection && ((rule: Rule) => namesProtected(rule.pattern, protection))
+    return judge(policy, access, spellings(path), { counts }).action
+  }
+  return { policy, worktree, may }
+}
+
+/**
+ * Returns the existing paths in the worktree that a rule denies for `edit`. A denied directory stands for its content.
+ */
+export function deniedEdits(
+  request: Pick<BoundsRequest, "policy" | "worktree" | "home" | "scanner">,
+): string[] {
+  const { policy, worktree, may } = accessOf(request)
+  if (!deniesSome(policy, "edit")) return []
+  const { listings } = request.scanner.scan(worktree, [])
+  return deniedPaths(listings, (path) => may("edit", path) === "deny").denied
 }
 
 function existing(paths: readonly string[]): string[] {

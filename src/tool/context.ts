@@ -172,7 +172,16 @@ export interface SandboxCapability {
    * Returns a command that runs in the sandbox, or undefined if commands run without a sandbox. `text` is the shell
    * command. Rejects with `SandboxError` if a sandbox is required but not available.
    */
-  confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
+  confine(command: Command & { text: string }): Promise<SandboxedCommand | undefined>
+}
+
+/** A command that runs in the sandbox of an agent. */
+export interface SandboxedCommand extends ConfinedCommand {
+  /**
+   * Call this after all of the command's processes have ended. Moves files that the command created although a rule
+   * denies them out of the project. Returns a sentence that names them, or undefined if there are none. Idempotent.
+   */
+  ended(): string | undefined
 }
 
 /**

@@ -6,6 +6,7 @@ export type IdPrefix =
   | "inp"
   | "per"
   | "que"
+  | "rem"
   | "ans"
   | "gra"
   | "job"

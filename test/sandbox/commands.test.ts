@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
@@ -212,6 +212,103 @@ await describeSandboxed("a bash command of the model", () => {
       "echo y > src/generated/keep/y.ts && mv src/a.ts src/b.ts && cp a src/c.ts\n",
     )
     expect((await bash(engine, 'sh allowed.sh; echo "code $?"')).text).toContain("code 0")
+  })
+
+  test("cannot create a path that a rule denies, whatever program creates it", async () => {
+    const denied = {
+      "foo.txt": "deny",
+      "*.secret": "deny",
+      "keys/**": "deny",
+      "new/deep/file.ts": "deny",
+      "target.txt": "deny",
+    } as const
+    // Each attempt runs in a script, whose text Tackle does not read, and builds its names at run time.
+    const attempts: [attempt: string, creates: string][] = [
+      ["x=foo; echo x > $x.txt", "foo.txt"],
+      ["x=foo; cp a $x.txt", "foo.txt"],
+      ["x=foo; echo b > b; mv b $x.txt", "foo.txt"],
+      ["x=foo; ln -s a $x.txt", "foo.txt"],
+      ["x=foo; ln a $x.txt", "foo.txt"],
+      ["x=foo; mkdir $x.txt && echo x > $x.txt/y", "foo.txt/y"],
+      ["x=foo; mkdir other; echo x > other/y; mv -T other $x.txt", "foo.txt/y"],
+      ["git archive HEAD | tar x", "tracked.secret"],
+      ["git archive HEAD | tar x", "gone/tracked.secret"],
+      ["x=link; echo x > $x", "target.txt"],
+      ["x=keys; mkdir -p $x && echo x > $x/a", "keys/a"],
+      ["x=new; mkdir -p $x/deep && echo x > $x/deep/file.ts", "new/deep/file.ts"],
+      [
+        "x=new; mkdir -p $x/deep; mv $x other; mkdir -p $x/deep && echo x > $x/deep/file.ts",
+        "new/deep/file.ts",
+      ],
+      ["x=.secret; echo x > b$x", "b.secret"],
+      ["x=.secret; mkdir -p sub/er && echo x > sub/er/b$x", "sub/er/b.secret"],
+      ["x=.secret; echo x > b; mv b b$x", "b.secret"],
+      ["x=.secret; mkdir b$x && echo x > b$x/y", "b.secret/y"],
+    ]
+    async function attempt(
+      options: Partial<TackleOptions>,
+      [text, path]: [string, string],
+    ): Promise<boolean> {
+      const own = await temporaryProject(
+        { a: "a\n", "tracked.secret": "x\n", "gone/tracked.secret": "x\n", "script.sh": `${text}\n` },
+        { git: true },
+      )
+      try {
+        await rm(own.path("tracked.secret"))
+        await rm(own.path("gone"), { recursive: true })
+        await symlink("target.txt", own.path("link"))
+        const engine = await open({ directory: own.directory, ...options })
+        const { text: output, metadata } = await bash(engine, "sh script.sh; true")
+        expect(metadata.sandboxed, output).toBe(true)
+        expect(existsSync(own.path("a"))).toBe(true)
+        return existsSync(own.path(path))
+      } finally {
+        await own.remove()
+      }
+    }
+    const rules = { ...everything, edit: { "*": "allow", ...denied } } as const
+    for (const each of attempts) {
+      expect(await attempt({}, each), `without a rule: ${each[0]}`).toBe(true)
+      expect(await attempt({ permission: rules }, each), each[0]).toBe(false)
+    }
+  }, 120_000)
+
+  test("cannot read a missing file that a rule denies by creating it from the repository", async () => {
+    const files = { "foo.txt": "hidden\n", "sub/b.secret": "hidden\n" }
+    for (const [name, content] of Object.entries(files)) await project.write(name, content)
+    const git = (...argv: string[]) => execFileSync("git", argv, { cwd: project.directory })
+    git("add", ".")
+    git("-c", "user.name=t", "-c", "user.email=t@x", "commit", "-qm", "second")
+    await project.write(
+      "script.sh",
+      "git archive HEAD | tar x; find . -name .git -prune -o -type f -exec cat {} +\n",
+    )
+    const read = { "*": "allow", "foo.txt": "deny", "*.secret": "deny", ".env": "allow" } as const
+    for (const [permission, isShown] of [
+      [everything, true],
+      [{ ...everything, read }, false],
+    ] as const) {
+      for (const path of ["foo.txt", "sub"]) await rm(project.path(path), { recursive: true })
+      await project.write(".env", "")
+      const { text } = await bash(await open({ permission }), "sh script.sh")
+      expect(text.includes("hidden"), text).toBe(isShown)
+      for (const [name, content] of Object.entries(files)) await project.write(name, content)
+    }
+  })
+
+  test("moves a file that a rule denies out of the project, and says so", async () => {
+    await project.write("script.sh", "x=.secret; echo mine > b$x; mkdir -p empty$x\n")
+    const engine = await open({ permission: { ...everything, edit: { "*": "allow", "*.secret": "deny" } } })
+    const { text } = await bash(engine, "sh script.sh")
+    const moved = /moved to (\S+), because a rule denies edits: (\S+)\]/.exec(text)
+    expect(moved?.[2]).toBe(project.path("b.secret"))
+    expect(await readFile(join(moved?.[1] ?? "", "b.secret"), "utf8")).toBe("mine\n")
+
+    await project.write("job.sh", "until [ -e go ]; do sleep 0.02; done; x=.secret; echo mine > c$x\n")
+    await bash(engine, "sh job.sh & true")
+    await project.write("go", "")
+    await expect.poll(() => globSync(join(dataPaths(data).removed, "*/c.secret"))).toHaveLength(1)
+    expect(existsSync(project.path("c.secret"))).toBe(false)
   })
 
   test("cannot rename a directory that contains a denied file", async () => {

@@ -146,7 +146,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       source: { file: "defaults: proved read-only" },
     }
   }
-  for (const file of plan.files) files.push(...(await plannedFileChecks(file, locate(file), { scope, policy })))
+  for (const file of plan.files)
+    files.push(...(await plannedFileChecks(file, locate(file), { scope, policy })))
 
   const checks = [
     ...wholeChecks(plan, text),

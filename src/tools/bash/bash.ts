@@ -180,6 +180,12 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
     const continues = ending.cause === "handed-over" || (ending.cause === "exit" && ending.continues)
     if (continues && ctx.jobs) {
+      // The first process of a sandbox keeps the output open until all other processes in it have ended. The job closes
+      // the buffer, so this comes first.
+      void process.closed.then(() => {
+        const note = ended()
+        if (note !== undefined) buffer.push(Buffer.from(`\n[${note}]\n`))
+      })
       job = createJob({
         sessionID: ctx.sessionID,
         command: shell.text,
@@ -190,12 +196,11 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         onEnd: process.removeRecords,
       })
       ctx.jobs.add(job)
-      // The first process of a sandbox keeps the output open until all other processes in it have ended.
-      void process.closed.then(ended)
     } else if (continues) {
       await process.kill()
     }
-    return resultOf({ plan, ending, durationMs, buffer, sandboxed, jobID: job?.info().id })
+    const note = job ? undefined : ended()
+    return resultOf({ plan, ending, durationMs, buffer, sandboxed, note, jobID: job?.info().id })
   } catch (error) {
     await process.kill()
     throw error
@@ -246,6 +251,7 @@ function resultOf(call: {
   durationMs: number
   buffer: OutputBuffer
   sandboxed: boolean
+  note: string | undefined
   jobID: string | undefined
 }): ToolResult {
   const { plan, ending, durationMs, buffer, sandboxed, jobID } = call
@@ -254,9 +260,10 @@ function resultOf(call: {
   if (jobID !== undefined) notes.push(`continues in the background as ${jobID}: see the job tool`)
   else if (ending.cause === "exit" && ending.continues)
     notes.push("processes that the command left running were killed")
+  if (call.note !== undefined) notes.push(call.note)
   const failed = ending.cause === "exit" && ending.exit.code !== 0
-  const note = sandboxed && failed ? sandboxNote(buffer.tail(finalCharacters)) : undefined
-  if (note !== undefined) notes.push(note)
+  const limits = sandboxed && failed ? sandboxNote(buffer.tail(finalCharacters)) : undefined
+  if (limits !== undefined) notes.push(limits)
 
   const metadata: Record<string, unknown> = {
     output: buffer.tail(finalCharacters),

@@ -35,8 +35,8 @@ export function shellCommand(
 export interface StartedCommand {
   process: RunningProcess
   sandboxed: boolean
-  /** Releases the command's sandbox. Call it when the command has ended. */
-  ended(): void
+  /** Releases the command's sandbox. Call it when the command has ended. Returns a note for the model, if any. */
+  ended(): string | undefined
 }
 
 /**
@@ -51,7 +51,7 @@ export async function startCommand(
   const confined = outside ? undefined : await sandbox?.confine({ text, argv, env, cwd })
   if (!confined) {
     const process = await startProcess({ argv, cwd, env, onOutput, input: stdin, record })
-    return { process, sandboxed: false, ended: () => {} }
+    return { process, sandboxed: false, ended: () => undefined }
   }
   try {
     const process = await startConfined(confined, onOutput, { input: stdin, record })
