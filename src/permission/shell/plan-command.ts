@@ -90,6 +90,7 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
     })
     for (const command of nested.commands) {
       command.fed ??= inner.fed
+      command.unknownInput ??= inner.unknownInput
       command.inputs = [...(command.inputs ?? []), ...(inner.inputs ?? [])]
     }
     plan.commands.push(...nested.commands.map(within))

@@ -49,7 +49,8 @@ export interface Proof {
 export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false): Proof | undefined {
   const listed = command.wrapper && listedFiles(command.wrapper)
   const [program, ...given] = command.argv.map((word) => standIn(word, command, listed !== undefined))
-  if (!program || command.opaque !== undefined || command.assignments) return undefined
+  if (!program || command.opaque !== undefined || command.assignments || command.unknownInput)
+    return undefined
   if (command.wrapper && !isPlainWrapper(command.wrapper) && !listed) return undefined
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined

@@ -23,8 +23,11 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
     walk.problem("shells differ in how they interpret one of its redirections")
   }
-  if (operator.startsWith("<")) walk.found.inputs.push(operator === "<<<" ? word.text : "")
-  if (operator === "<<<") return extra
+  if (operator === "<<<") {
+    walk.found.inputs.push({ text: word.text, unknown: word.dynamic && /\$[{\w]/.test(walk.source(target)) })
+    return extra
+  }
+  if (operator.startsWith("<")) walk.found.inputs.push({ text: "", unknown: false })
   // These paths are not files: bash opens a connection to a host.
   if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.problem("a redirection opens a connection")
 
@@ -80,7 +83,9 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const name = markName(mark)
   const after = walk.between(start.end, end.start)
   const content = after.slice(after.indexOf("\n") + 1)
-  walk.found.inputs.push(content)
+  const variables = name === mark ? [...content.matchAll(/\$(\w+)/g)] : []
+  const unknown = variables.some(([, each = ""]) => !knownVariables.has(each) && !walk.bindings.has(each))
+  walk.found.inputs.push({ text: content, unknown })
   const lines = content.split("\n").slice(0, -1)
   const endsEarlier = lines.some((line) => line.replace(/^\t+/, "") === name)
   if (name === undefined || walk.source(end).trim() !== name || endsEarlier) {
@@ -95,6 +100,9 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const words = node.children.filter((entry) => entry.named && wordTypes.has(entry.type))
   return [...words, ...redirects.flatMap((entry) => readRedirection(walk, entry, at))]
 }
+
+/** Variables whose values are no secret. */
+const knownVariables: ReadonlySet<string> = new Set(["HOME", "PWD"])
 
 /** Returns the delimiter without quotes, or undefined for delimiters that shells interpret differently. */
 function markName(mark: string): string | undefined {

@@ -21,6 +21,8 @@ export interface PlannedCommand {
   fed?: true
   /** Here-documents and here-strings that the command receives as input. */
   inputs?: readonly string[]
+  /** Whether one of these inputs contains the value of a variable that is known only at run time. */
+  unknownInput?: true
   /** Whether the command runs its standard input. A rule must name the input. */
   runsInput?: true
   /** Text of the command's input that may be code. The text is searched for commands and files that a rule denies. */
@@ -122,7 +124,7 @@ export interface Walked {
   files: PlannedFile[]
   texts: FoundText[]
   /** The inputs that redirections open, until they are assigned to commands. An empty text represents a file. */
-  inputs: string[]
+  inputs: FoundInput[]
   /** Whether `exec` redirects the input of later commands. */
   redirectsInput?: true
   problem?: string
@@ -130,8 +132,14 @@ export interface Walked {
   garbled: boolean
 }
 
+/** An input that a redirection opens. See `inputs` and `unknownInput` of {@link PlannedCommand}. */
+export interface FoundInput {
+  text: string
+  unknown: boolean
+}
+
 /** A command text that a command such as `sh -c` or `eval` runs, with that command's input. */
-export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
+export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs" | "unknownInput"> {
   text: string
   directories: Directories
 }
@@ -212,7 +220,8 @@ export function createWalk(
       if (own.length === 0 && !piped) return
       for (const each of [...found.commands.slice(commands), ...found.texts.slice(texts)]) {
         each.fed = true
-        each.inputs = [...(each.inputs ?? []), ...own.filter(Boolean)]
+        each.inputs = [...(each.inputs ?? []), ...own.flatMap(({ text }) => text || [])]
+        if (own.some(({ unknown }) => unknown)) each.unknownInput = true
       }
     },
     visit: parts.visit,

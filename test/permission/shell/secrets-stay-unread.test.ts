@@ -386,3 +386,42 @@ test("allows no loop and no list of files that prints a secret, in any installed
   )
   expect(ran).toBeGreaterThan(numRuns / 60)
 })
+
+test("asks about each command that prints a variable", async () => {
+  const worktree = temporaryDirectory()
+  const commands = [
+    ...[
+      "set",
+      "(set)",
+      "{ set; }",
+      "set 2>/dev/null",
+      "\\set",
+      "set | grep -i secret",
+      "cat <(set)",
+      "bash -c set",
+    ],
+    ...["env", "printenv TOKEN", "declare -p", "declare -x", "typeset -p", "export -p", "export"],
+    ...["echo $TOKEN", `echo "\${TOKEN:0:99}"`, 'printf %s "$TOKEN"', `echo \${TOKEN@Q}`, `echo \${TOKEN@A}`],
+    ...[
+      "cat <<< $TOKEN",
+      `cat <<< "a\${TOKEN}"`,
+      `sort <<< \${TOKEN:-x}`,
+      "cat <<E\n$TOKEN\nE",
+      "cat <<-E\n\t$TOKEN\nE",
+    ],
+    ...["{ cat; } <<< $TOKEN", "bash -c cat <<< $TOKEN", "cat <<< $TOKEN | cat", "cat < <(cat <<< $TOKEN)"],
+    ...['for x in "$TOKEN"; do cat <<< $x; done', "while read x; do echo $x; done <<< $TOKEN"],
+    ...["cat /proc/self/environ", "awk 'BEGIN { print ENVIRON[\"TOKEN\"] }'", "x=$TOKEN; echo $x"],
+  ]
+  const harmless = ["set -e; ls", "set +e", "cat <<< x", "cat <<'E'\n$TOKEN\nE", "cat <<E\n$HOME\nE"]
+  const env = { PATH: process.env.PATH, TOKEN: secret }
+  const { permission } = harness()
+  for (const command of [...commands, ...harmless]) {
+    const isHarmless = harmless.includes(command)
+    const { stdout } = spawnSync("bash", ["-c", command], { cwd: worktree, encoding: "utf8", env })
+    expect(stdout.includes(secret), command).toBe(!isHarmless)
+    const request = { permission: "bash", patterns: [command] }
+    const { action } = await permission.check(request, scopeOf(policyOf({}), worktree))
+    expect(action, command).toBe(isHarmless ? "allow" : "ask")
+  }
+})

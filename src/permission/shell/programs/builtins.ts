@@ -53,7 +53,15 @@ export const builtins: ProgramTable = [
   ["source .", { builtin: "named", operands: "reads", input: {}, remember: "exact" }],
   ["eval", { remember: "exact", builtin: "evaluates" }],
   ["trap fc mapfile readarray compgen", { builtin: "evaluates" }],
-  ["set", { operands: "text", readOnly: "-e -u -x -o", builtin: (words) => words.every(setWord) }],
+  [
+    "set",
+    {
+      operands: "text",
+      readOnly: "-e -u -x -o",
+      // Without a word, `set` prints all variables.
+      builtin: (words) => words.length > 0 && words.every(setWord),
+    },
+  ],
   ["wait", { builtin: (words) => words.every(waitWord) }],
   [
     "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset local readonly unset setenv unsetenv integer float vared pushd popd rehash",
