@@ -179,7 +179,7 @@ export interface SandboxCapability {
 export interface SandboxedCommand extends ConfinedCommand {
   /**
    * Call this after all of the command's processes have ended. Moves files that the command created although a rule
-   * denies them out of the project. Returns a sentence that names them, or undefined if there are none. Idempotent.
+   * denies them out of the project. Returns a sentence that names them, or undefined if no file was moved. Idempotent.
    */
   ended(): string | undefined
 }

@@ -153,7 +153,7 @@ describe("a denied file that does not exist yet", () => {
     },
   )
 
-  it("is not a word that only a rule for all files denies", async () => {
+  it("is not assumed for words that only a rule for all files denies", async () => {
     expect(await verdict("npm test", { bash: "allow", read: "deny" })).toBe("allow")
   })
 })
