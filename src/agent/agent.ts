@@ -35,6 +35,8 @@ export interface Agent {
   sandbox?: "require"
   /** True for the plan mode agent, which may write the session's plan file. */
   plans?: true
+  /** Why the agent must not run: its file is invalid, so some of its rules are unknown. */
+  problem?: string
 }
 
 /** An agent's settings in a config. */
@@ -52,6 +54,8 @@ export interface AgentConfig {
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined
+  /** Why the agent must not run. Prompts for the agent fail with this text. */
+  problem?: string | undefined
 }
 
 /** Default maximum number of model steps per prompt. */

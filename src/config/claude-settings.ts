@@ -1,141 +1,186 @@
 import { join } from "node:path"
-import type { Action, Rule } from "../schema/permission.ts"
-import { errorMessage } from "../util/errors.ts"
-import { isRecord, parseJson } from "../util/json.ts"
-import { displayPath, isInside } from "../util/paths.ts"
+import type { Rule } from "../schema/permission.ts"
 import { counted } from "../util/words.ts"
-import { toolOf } from "./claude.ts"
+import { domainPatterns, pathPatterns, translateRule } from "./claude-rules.ts"
+import type { Problem } from "./errors.ts"
+import { addRules, type ForeignSettings, readForeignFile } from "./foreign-settings.ts"
+import { parseJsonc } from "./jsonc.ts"
 import { type Location, projectLevels } from "./location.ts"
-import { readSmallFile } from "./small-file.ts"
+import { type ConfigEntry, type ConfigNode, entryOf } from "./node.ts"
+import { isRuleLike } from "./rules.ts"
 
-/** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
-export interface ClaudeSettings {
-  /**
-   * The rules from `permissions.ask` and `permissions.deny`. These rules can only make verdicts stricter. Together,
-   * they apply to all calls to which the original rules apply in Claude Code.
-   */
-  rules: Rule[]
-  /** One line for each file that contains settings that Tackle does not use, or that cannot be read. */
-  unused: string[]
+/**
+ * Reads Claude Code's settings files: first the user's files, then the files in the project's directories. Tackle
+ * applies `permissions.ask`, `permissions.deny`, the denied paths and domains in `sandbox`, and the lists of disabled
+ * MCP servers. A rule or a limit that Tackle does not understand is a problem.
+ */
+export async function readClaudeSettings(location: Location, found: ForeignSettings): Promise<void> {
+  for (const base of new Set([location.home, ...projectLevels(location)]))
+    for (const name of ["settings.json", "settings.local.json"]) {
+      const path = join(base, ".claude", name)
+      await readForeignFile({ path, location, found, parse: parseJsonc }, (entry) =>
+        readSetting(entry, { base, found }),
+      )
+    }
 }
 
-/** Reads the settings files of Claude Code: first the user's files, then the files in the project's directories. */
-export function readClaudeSettings(location: Location): ClaudeSettings {
-  const found: ClaudeSettings = { rules: [], unused: [] }
-  for (const base of new Set([location.home, ...projectLevels(location)])) {
-    for (const name of ["settings.json", "settings.local.json"]) {
-      const { rules, unused } = readSettings(join(base, ".claude", name), base, location)
-      found.rules.push(...rules)
-      found.unused.push(...unused)
-    }
+/** A settings file's base directory, and the settings that were found. */
+interface Reading {
+  base: string
+  found: ForeignSettings
+}
+
+/** Settings that mention permissions, but only loosen them or concern Claude Code's own modes. */
+const harmless: ReadonlySet<string> = new Set([
+  "skipDangerousModePermissionPrompt",
+  "skipAutoPermissionPrompt",
+  "allowManagedPermissionRulesOnly",
+  "allowManagedHooksOnly",
+  "allowManagedMcpServersOnly",
+  "allowedHttpHookUrls",
+  "httpHookAllowedEnvVars",
+  "defaultMode",
+  "disableBypassPermissionsMode",
+  "disableAutoMode",
+])
+
+/** Reads one top-level setting. Returns how to name it in a list of unused settings, or nothing if it is used. */
+function readSetting(entry: ConfigEntry, reading: Reading): string[] {
+  const { key, value } = entry
+  switch (key) {
+    case "$schema":
+      return []
+    case "permissions":
+      if (value.kind !== "object") reading.found.problems.push(notUnderstood(value, key, undefined))
+      return section(entry, (field) => readPermissions(field, reading))
+    case "sandbox":
+      return section(entry, (field) => readSandbox(field, reading))
+    case "disabledMcpjsonServers":
+      reading.found.disabledServers.push(...texts(entry, reading.found.problems))
+      return []
+    case "hooks":
+      warnAboutGuards(value, reading.found)
+      return [described(entry)]
+    default:
+      return unused(entry, key, reading)
   }
+}
+
+/** Reads the fields of an object. Returns the unused fields in parentheses after the key. */
+function section(entry: ConfigEntry, read: (field: ConfigEntry) => string[]): string[] {
+  if (entry.value.kind !== "object") return [entry.key]
+  const fields = entry.value.entries.flatMap(read)
+  return fields.length > 0 ? [`${entry.key} (${fields.join(", ")})`] : []
+}
+
+function readPermissions(entry: ConfigEntry, { base, found }: Reading): string[] {
+  const { key, value } = entry
+  if (key === "ask" || key === "deny") {
+    const unusedRules: string[] = []
+    const items = value.kind === "array" ? value.items : [value]
+    for (const item of items) {
+      const text = item.kind === "scalar" && typeof item.value === "string" ? item.value : undefined
+      const rules =
+        value.kind !== "array" || text === undefined ? "not understood" : translateRule(text, base)
+      if (rules === "not understood") found.problems.push(notUnderstood(item, `permissions.${key}`, text))
+      else if (rules === "no such tool") unusedRules.push(`${key} ${JSON.stringify(text)}`)
+      else addRules(found, rules, { action: key, position: item.position })
+    }
+    return unusedRules
+  }
+  if (key === "allow" && value.kind === "array") {
+    const entries = counted(value.items.length, "entry", "entries")
+    return [`allow with ${entries}; write rules under \`permission\` instead`]
+  }
+  if (key === "additionalDirectories" || key === "allow") return [key]
+  return unused(entry, `permissions.${key}`, { base, found }, { strict: true })
+}
+
+function readSandbox(entry: ConfigEntry, { base, found }: Reading): string[] {
+  if (entry.key !== "filesystem" && entry.key !== "network") return [entry.key]
+  return section(entry, (field) => {
+    const { position } = field
+    const add = (rules: Pick<Rule, "permission" | "pattern">[]) =>
+      addRules(found, rules, { action: "deny", position })
+    switch (field.key) {
+      case "denyRead":
+      case "denyWrite": {
+        const permission = field.key === "denyRead" ? "read" : "edit"
+        for (const text of texts(field, found.problems)) {
+          // In this section, a path that starts with one slash is absolute.
+          const path = text.startsWith("/") && !text.startsWith("//") ? `/${text}` : text
+          const patterns = pathPatterns(path.includes("/") ? path : `./${path}`, base)
+          if (patterns) add(patterns.map((pattern) => ({ permission, pattern })))
+          else found.problems.push(notUnderstood(field.value, `sandbox.filesystem.${field.key}`, text))
+        }
+        return []
+      }
+      case "deniedDomains":
+        for (const domain of texts(field, found.problems))
+          add([
+            { permission: "network", pattern: domain },
+            ...domainPatterns(domain).map((pattern) => ({ permission: "webfetch", pattern })),
+          ])
+        return []
+      default:
+        return unused(field, `sandbox.${entry.key}.${field.key}`, { base, found })
+    }
+  })
+}
+
+/** Returns the strings in a list. Any other value is a problem. */
+function texts({ key, value, position }: ConfigEntry, problems: Problem[]): string[] {
+  const items = value.kind === "array" ? value.items : []
+  const found = items.flatMap((item) =>
+    item.kind === "scalar" && typeof item.value === "string" ? [item.value] : [],
+  )
+  if (value.kind !== "array" || found.length < items.length)
+    problems.push({ position, text: `${key}: expected a list of strings.` })
   return found
 }
 
-function readSettings(path: string, base: string, { home, worktree }: Location): ClaudeSettings {
-  const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
-  const unusable = (why: string) => ({ rules: [], unused: [`${shown}: ${why}`] })
-  try {
-    const file = readSmallFile(path)
-    if (file === undefined) return { rules: [], unused: [] }
-    const parsed = parseJson(file.text)
-    if (!parsed.ok) return unusable(`not valid JSON (${parsed.error})`)
-    if (!isRecord(parsed.value)) return { rules: [], unused: [] }
-    const { permissions, ...others } = parsed.value
-    const translated = translatePermissions(permissions, { path, base })
-    const keys = Object.entries(others).filter(([key]) => key !== "$schema")
-    const unused = [...translated.unused, ...keys.map(([key, value]) => describe(key, value))]
-    return { rules: translated.rules, unused: unused.length > 0 ? [`${shown}: ${unused.join(", ")}`] : [] }
-  } catch (error) {
-    // The file is not part of Tackle's config, so the error is not fatal.
-    return unusable(`cannot be read (${errorMessage(error)})`)
+/** Names of settings that loosen a sandbox or a list of servers. */
+const loosening = /^(?:allow|enable|excluded|auto)/
+
+/** Returns the description of a setting that Tackle does not use. A setting that may limit an agent is a problem. */
+function unused(entry: ConfigEntry, path: string, { found }: Reading, { strict = false } = {}): string[] {
+  const { key, position } = entry
+  if (harmless.has(key)) return [described(entry)]
+  if (strict || (isRuleLike(key) && !loosening.test(key))) {
+    found.problems.push({
+      position,
+      text: `${path}: Tackle does not understand this setting, which may limit what an agent can do. Write rules under "permission" in a Tackle config, or remove the setting.`,
+    })
+    return []
+  }
+  return [described(entry)]
+}
+
+function notUnderstood({ position }: ConfigNode, path: string, text: string | undefined): Problem {
+  const what =
+    text === undefined
+      ? "expected lists of rules"
+      : `Tackle does not understand the rule ${JSON.stringify(text)}`
+  return {
+    position,
+    text: `${path}: ${what}. Correct it, or write the rule under "permission" in a Tackle config.`,
   }
 }
 
-/** A settings file, and the base directory for its relative paths. */
-interface SettingsFile {
-  path: string
-  base: string
-}
+/** Hooks that can refuse a call. */
+const guards = ["PreToolUse", "PermissionRequest"]
 
-function translatePermissions(permissions: unknown, file: SettingsFile): ClaudeSettings {
-  if (!isRecord(permissions)) return { rules: [], unused: permissions === undefined ? [] : ["permissions"] }
-  const rules: Rule[] = []
-  const unused: string[] = []
-  for (const [key, value] of Object.entries(permissions)) {
-    // The last matching rule decides, so `deny` rules must come after `ask` rules, regardless of the order in the file.
-    if (key === "deny" || key === "ask") continue
-    unused.push(
-      Array.isArray(value)
-        ? `${key} with ${counted(value.length, "entry", "entries")}; write rules under \`permission\` instead`
-        : key,
-    )
+function warnAboutGuards(hooks: ConfigNode, found: ForeignSettings): void {
+  for (const name of guards) {
+    const hook = entryOf(hooks, name)
+    if (hook)
+      found.warnings.push({
+        position: hook.position,
+        text: `Tackle does not run the hooks in ${name}, so they refuse nothing. Write what they refuse as rules under "permission".`,
+      })
   }
-  for (const action of ["ask", "deny"] as const) {
-    const given = permissions[action]
-    if (given !== undefined && !Array.isArray(given)) unused.push(action)
-    for (const entry of Array.isArray(given) ? given : []) {
-      const translated = typeof entry === "string" ? translateRule(entry, action, file) : undefined
-      if (translated) rules.push(...translated)
-      else unused.push(`${action} ${JSON.stringify(entry)}`)
-    }
-  }
-  return { rules, unused: unused.length > 0 ? [`permissions (${unused.join(", ")})`] : [] }
 }
 
-/** Translates a rule such as `Bash(npm run test:*)`. Returns undefined for a rule that Tackle cannot express. */
-function translateRule(text: string, action: Action, { path, base }: SettingsFile): Rule[] | undefined {
-  const [, name = "", detail] = /^\s*([\w*-]+)\s*(?:\((.*)\))?\s*$/s.exec(text) ?? []
-  const tool = toolOf(name)
-  const patterns = tool === undefined ? undefined : patternsOf(tool, detail?.trim() ?? "", base)
-  if (tool === undefined || patterns === undefined) return undefined
-  const permission = tool.replaceAll(/[^\w*-]/g, "_")
-  return patterns.map((pattern) => ({ permission, pattern, action, source: { file: path } }))
-}
-
-function patternsOf(permission: string, detail: string, base: string): string[] | undefined {
-  if (detail === "" || detail === "*") return ["*"]
-  if (permission === "bash") return commandPatterns(detail)
-  if (permission === "read" || permission === "edit") return pathPatterns(detail, base)
-  if (permission === "webfetch") {
-    const [, domain] = /^domain:(.+)$/.exec(detail) ?? []
-    return domain === undefined ? undefined : ["", "/*", ":*"].map((end) => `*://${domain}${end}`)
-  }
-  return permission === "task" || permission === "skill" ? [detail] : undefined
-}
-
-/**
- * Translates a command pattern. `npm run test:*` matches all commands with this prefix. `npm run *` also matches `npm
- * run`.
- */
-function commandPatterns(detail: string): string[] {
-  if (detail.endsWith(":*")) return [`${detail.slice(0, -2)}*`]
-  return detail.endsWith(" *") ? [detail, detail.slice(0, -2)] : [detail]
-}
-
-/**
- * Translates a pattern in gitignore syntax. `//` starts an absolute path, `~/` a path in the home directory, and `/` a
- * path in the base directory. A name without `/` matches in every directory. A wildcard also matches `/`, so the result
- * can match more paths.
- */
-function pathPatterns(detail: string, base: string): string[] | undefined {
-  if (detail.startsWith("!")) return undefined
-  const isAnywhere = !detail.replace(/\/+$/, "").includes("/")
-  const path = detail
-    .replaceAll("/**/", "/*")
-    .replaceAll(/\*\*\/?/g, "*")
-    .replaceAll(/\[[^\]/]*\]/g, "?")
-  const anchored = isAnywhere
-    ? `*/${path}`
-    : path.startsWith("//")
-      ? path.slice(1)
-      : path.startsWith("~/") || path.startsWith("*")
-        ? path
-        : join(base, path)
-  const whole = anchored.replace(/\/+$/, "")
-  return [whole, `${whole}/*`]
-}
-
-function describe(key: string, value: unknown): string {
-  return isRecord(value) ? `${key} (${Object.keys(value).join(", ")})` : key
+function described({ key, value }: ConfigEntry): string {
+  return value.kind === "object" ? `${key} (${value.entries.map((entry) => entry.key).join(", ")})` : key
 }

@@ -1,5 +1,9 @@
-import type { Problem } from "./errors.ts"
+import { resolve } from "node:path"
+import type { Rule } from "../schema/permission.ts"
+import { toolOf, translateRule } from "./claude-rules.ts"
+import { ConfigError, type Position, type Problem } from "./errors.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
+import { isRuleLike } from "./rules.ts"
 
 /** The translated fields of another program's file, with a note for each field that has no equivalent. */
 interface Translated {
@@ -7,45 +11,82 @@ interface Translated {
   notes: Problem[]
 }
 
-/** Tackle's permissions, keyed by Claude Code's tool names. */
-const toolNames: Readonly<Record<string, string>> = {
-  Read: "read",
-  Write: "edit",
-  Edit: "edit",
-  MultiEdit: "edit",
-  Bash: "bash",
-  BashOutput: "job",
-  KillShell: "job",
-  Grep: "grep",
-  Glob: "glob",
-  LS: "list",
-  Task: "task",
-  Agent: "task",
-  Skill: "skill",
-  TodoWrite: "todo",
-  WebFetch: "webfetch",
-  WebSearch: "websearch",
-  LSP: "lsp",
-  AskUserQuestion: "question",
-  ExitPlanMode: "plan_exit",
-}
-
 /**
- * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Model aliases become placeholders, which
- * {@link resolveModelAliases} replaces later. Unknown fields remain, and the config check reports them.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`, and denied rules such as `Bash(rm:*)`
+ * become `permissions`. Model aliases become placeholders, which {@link resolveModelAliases} replaces later. Unknown
+ * fields remain, and the config check reports them. Throws `ConfigError` for a denied tool that cannot be translated.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
   const tools: ConfigEntry[] = []
+  const denied: ConfigNode[] = []
   const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
-    if (entry.key === "tools") tools.unshift(...listed(entry, true, notes))
-    else if (entry.key === "disallowedTools") tools.push(...listed(entry, false, notes))
-    else return entry.key === "model" ? modelOf(entry, notes) : [entry]
-    return []
+    switch (entry.key) {
+      case "tools":
+        tools.unshift(...granted(entry, notes))
+        return []
+      case "disallowedTools": {
+        const found = disallowed(entry, notes)
+        tools.push(...found.tools)
+        denied.push(...found.rules)
+        return []
+      }
+      case "permissionMode":
+        return modeOf(entry, denied, notes)
+      case "maxTurns":
+        return [{ ...entry, key: "steps" }]
+      case "model":
+        return modelOf(entry, notes)
+      default:
+        return [entry]
+    }
   })
-  const value = { kind: "object" as const, position: fields.position, entries: tools }
-  const all = tools.length > 0 ? [...entries, { key: "tools", position: fields.position, value }] : entries
-  return { tree: { ...fields, entries: all }, notes }
+  const { position } = fields
+  if (tools.length > 0)
+    entries.push({ key: "tools", position, value: { kind: "object", position, entries: tools } })
+  if (denied.length > 0)
+    entries.push({ key: "permissions", position, value: { kind: "array", position, items: denied } })
+  return { tree: { ...fields, entries }, notes }
+}
+
+/** Claude Code's permission modes that do not restrict an agent more than Tackle's rules. */
+const looseModes: ReadonlySet<unknown> = new Set([
+  "default",
+  "manual",
+  "acceptEdits",
+  "bypassPermissions",
+  "dontAsk",
+  "auto",
+])
+
+/** Translates the mode `plan` to rules that deny all changes. An unknown mode remains, so that the check rejects it. */
+function modeOf(entry: ConfigEntry, denied: ConfigNode[], notes: Problem[]): ConfigEntry[] {
+  const { position } = entry
+  const mode = entry.value.kind === "scalar" ? entry.value.value : undefined
+  if (mode === "plan") {
+    for (const permission of ["edit", "sandbox_escape"])
+      denied.push(denyRule({ permission, pattern: "*" }, position))
+    return []
+  }
+  if (!looseModes.has(mode)) return [entry]
+  notes.push({
+    position,
+    text: "permissionMode is ignored, because permission rules decide what is allowed.",
+  })
+  return []
+}
+
+function denyRule(
+  { permission, pattern }: Pick<Rule, "permission" | "pattern">,
+  position: Position,
+): ObjectNode {
+  const field = (key: string, value: string): ConfigEntry => ({
+    key,
+    position,
+    value: { kind: "scalar", position, value },
+  })
+  const entries = [field("action", permission), field("resource", pattern), field("effect", "deny")]
+  return { kind: "object", position, entries }
 }
 
 /**
@@ -75,37 +116,46 @@ function hintOf(value: ConfigNode): ConfigNode {
   return { kind: "scalar", position: value.position, value: `[${words.join(", ")}]` }
 }
 
-/**
- * Translates a list of tools. If `granted` is true, the list denies all tools that it does not contain, unless it is
- * empty or contains `*`.
- */
-function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
+/** Translates the list of an agent's tools. All others are denied, unless the list is empty or contains `*`. */
+function granted(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)
-  if (granted && (names.length === 0 || names.includes("*"))) return []
-  const setting = (key: string, value: boolean): ConfigEntry => ({
-    key,
-    position: entry.position,
-    value: { kind: "scalar", position: entry.position, value },
-  })
+  if (names.length === 0 || names.includes("*")) return []
   const known = names.flatMap((name) => {
     const tool = toolOf(name)
-    if (tool === undefined) {
-      const text = `${entry.key}: ${name} has no equivalent in Tackle and is ignored.`
-      notes.push({ position: entry.position, text })
-    }
+    if (tool === undefined) notes.push(ignoredTool(name, entry))
     return tool === undefined ? [] : [tool]
   })
-  return [...(granted ? [setting("*", false)] : []), ...known.map((tool) => setting(tool, granted))]
+  return [toolSetting("*", false, entry), ...known.map((tool) => toolSetting(tool, true, entry))]
 }
 
-/**
- * Returns Tackle's permission for a Claude Code tool, or undefined if Tackle has no such tool. `mcp__server__tool`
- * becomes `server_tool`, and `mcp__server` becomes `server_*`.
- */
-export function toolOf(name: string): string | undefined {
-  if (Object.hasOwn(toolNames, name)) return toolNames[name]
-  const [, server, tool = "*"] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? []
-  return server === undefined ? undefined : `${server}_${tool}`
+/** Translates the list of the tools that an agent must not use. */
+function disallowed(entry: ConfigEntry, notes: Problem[]): { tools: ConfigEntry[]; rules: ConfigNode[] } {
+  const tools: ConfigEntry[] = []
+  const rules: ConfigNode[] = []
+  const base = resolve(entry.position.file, "../../..")
+  for (const name of wordsOf(entry.value)) {
+    const tool = toolOf(name)
+    const translated = tool === undefined ? translateRule(name, base) : "no such tool"
+    if (tool !== undefined) tools.push(toolSetting(tool, false, entry))
+    else if (translated === "no such tool") notes.push(ignoredTool(name, entry))
+    else if (translated === "not understood")
+      throw new ConfigError([
+        {
+          position: entry.position,
+          text: `${entry.key}: Tackle does not understand ${JSON.stringify(name)}. Correct it, or write rules under "permission" in a Tackle config.`,
+        },
+      ])
+    else rules.push(...translated.map((rule) => denyRule(rule, entry.position)))
+  }
+  return { tools, rules }
+}
+
+function ignoredTool(name: string, { key, position }: ConfigEntry): Problem {
+  return { position, text: `${key}: ${name} has no equivalent in Tackle and is ignored.` }
+}
+
+function toolSetting(key: string, value: boolean, { position }: ConfigEntry): ConfigEntry {
+  return { key, position, value: { kind: "scalar", position, value } }
 }
 
 function wordsOf(value: ConfigNode): string[] {
@@ -225,15 +275,25 @@ function serverOf(given: ConfigNode): ConfigNode {
   if (server.kind !== "object") return server
   const { entries, position } = server
   const named = (key: string) => entries.filter((entry) => entry.key === key)
+  // The config check rejects unknown limits.
+  const limits = entries
+    .filter(({ key }) => key === "disabled" || isRuleLike(key))
+    .map((entry) => (entry.key === "disabled" ? enabledOf(entry) : entry))
   const text = (key: string, value: string): ConfigEntry => ({
     key,
     position,
     value: { kind: "scalar", position, value },
   })
   const [url] = named("url")
-  if (url) return { ...server, entries: [text("type", "remote"), url, ...named("headers")] }
+  if (url) return { ...server, entries: [text("type", "remote"), url, ...named("headers"), ...limits] }
   const environment = named("env").map((entry) => ({ ...entry, key: "environment" }))
-  return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment] }
+  return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment, ...limits] }
+}
+
+function enabledOf(entry: ConfigEntry): ConfigEntry {
+  const { value } = entry
+  if (value.kind !== "scalar" || typeof value.value !== "boolean") return { ...entry, key: "enabled" }
+  return { ...entry, key: "enabled", value: { ...value, value: !value.value } }
 }
 
 /** Joins a server's program and its arguments into one list. */

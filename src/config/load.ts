@@ -1,3 +1,4 @@
+import { basename } from "node:path"
 import type { FormatterEntry } from "../formatter/config.ts"
 import { formatterProblem } from "../formatter/formatters.ts"
 import { type TrustItem, trustPath } from "../permission/trust.ts"
@@ -6,12 +7,22 @@ import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
 import { resolveModelAliases } from "./claude.ts"
-import { readClaudeSettings } from "./claude-settings.ts"
-import { type ConfigFile, configFiles } from "./config-files.ts"
+import { type ConfigFile, claudeServersName, configFiles } from "./config-files.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
+import type { ForeignSettings } from "./foreign-settings.ts"
 import type { Location } from "./location.ts"
-import { entryOf, filterEntries, mergeNodes, type ObjectNode, toPlain, without } from "./node.ts"
+import { markdownDefinition } from "./markdown-files.ts"
+import {
+  type ConfigNode,
+  entryOf,
+  filterEntries,
+  mergeNodes,
+  type ObjectNode,
+  toPlain,
+  without,
+} from "./node.ts"
 import { readTrustContent, trustKind } from "./project-trust-items.ts"
+import { readForeignSettings } from "./read-foreign-settings.ts"
 import type { ConfigLayer, ConfigSource } from "./read-layer.ts"
 import type { Config } from "./schema.ts"
 import { shownName, shownNames, wholeName } from "./shown-name.ts"
@@ -35,11 +46,13 @@ export interface LoadedConfig {
   config: Config
   /**
    * Rules in order of increasing precedence, with their file and, except for Claude Code's rules, their line. `user`
-   * includes `TACKLE_CONFIG`. `untrusted` contains the rules of untrusted project files and of Claude Code's settings,
-   * which follow `project` and can only make verdicts stricter. `environment` contains the rules of
-   * `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
+   * includes `TACKLE_CONFIG`. `untrusted` contains the rules of untrusted project files, and `foreign` those in the
+   * settings of Claude Code and Codex. Both follow `project` and can only make verdicts stricter. `environment` contains
+   * the rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
    */
-  permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
+  permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; foreign: Rule[]; environment: Rule[] }
+  /** One line for each settings file of Claude Code or Codex with settings that Tackle does not use. */
+  unusedSettings: readonly string[]
   /** Rules, keyed by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
   /** Rules, keyed by agent, from a trusted project. They follow the user's rules and cannot override a deny rule. */
@@ -84,7 +97,9 @@ export interface LoadedConfig {
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)
   const read = await readLayers(await withTrust(sources, options), options)
-  return fromLayers({ ...read, problems: [...problems, ...read.problems] }, options)
+  const foreign = await readForeignSettings(options)
+  const all = [...problems, ...read.problems, ...foreign.problems]
+  return fromLayers({ ...read, problems: all, foreign }, options)
 }
 
 /** Parsed sources, with notes about the sources that were skipped. */
@@ -92,31 +107,64 @@ interface ReadLayers {
   layers: ConfigLayer[]
   notes: LoadedConfig["notes"]
   problems: Problem[]
+  foreign: ForeignSettings
 }
 
-async function readLayers(sources: readonly ConfigSource[], options: LoadConfigOptions): Promise<ReadLayers> {
-  const read: ReadLayers = { layers: [], notes: [], problems: [] }
+async function readLayers(
+  sources: readonly ConfigSource[],
+  options: LoadConfigOptions,
+): Promise<Omit<ReadLayers, "foreign">> {
+  const read: Omit<ReadLayers, "foreign"> = { layers: [], notes: [], problems: [] }
   if (sources.length === 0) return read
   const { readLayer } = await import("./read-layer.ts")
   for (const source of sources) {
     try {
       const layer = await readLayer(source, options)
+      if (isForeignMarkdown(source) && layer.problems.length > 0) throw new ConfigError(layer.problems)
       read.layers.push(layer)
       read.problems.push(...layer.problems)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      // An invalid file in another program's format is not fatal.
-      if (isForeignMarkdown(source))
-        read.notes.push({ file: source.path, text: `${error.message} The file is ignored.` })
-      else read.problems.push(...error.problems)
+      if (!isForeignMarkdown(source)) {
+        read.problems.push(...error.problems)
+        continue
+      }
+      // An invalid file in another program's format only affects its own agent or command.
+      const blocked = blockedAgent(source, error)
+      const outcome = blocked ? "The agent cannot run until the file is corrected." : "The file is ignored."
+      read.notes.push({ file: source.path, text: `${error.message} ${outcome}` })
+      if (blocked) read.layers.push(blocked)
     }
   }
   return read
 }
 
+/** Returns a layer that prevents the use of an agent whose file is invalid, because the file may contain deny rules. */
+function blockedAgent(source: ConfigSource, { message }: ConfigError): ConfigLayer | undefined {
+  const found = markdownDefinition(source.path)
+  if (found?.holds !== "agent") return undefined
+  const position = { file: source.path, line: 1, column: 1 }
+  const nested = (key: string, value: ConfigNode): ObjectNode => ({
+    kind: "object",
+    position,
+    entries: [{ key, position, value }],
+  })
+  const problem = { kind: "scalar", position, value: message } as const
+  return {
+    source,
+    tree: nested("agent", nested(found.name, nested("problem", problem))),
+    rules: { permission: [], agents: new Map(), examples: [] },
+    warnings: [],
+    typos: [],
+    problems: [],
+    ignored: [],
+  }
+}
+
 /** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
-function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
-  const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers))
+function fromLayers(read: ReadLayers, options: LoadConfigOptions): LoadedConfig {
+  const { layers, notes, problems, foreign } = read
+  const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers, foreign.disabledServers))
   // Does not check formatters if a whole file or a `formatter` section has problems, because it may contain missing
   // formatter settings.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
@@ -127,7 +175,7 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
     options.onProblems(mistakes)
   }
   const tree = unknown.length === 0 ? merged : without(merged, ["formatter"])
-  const loaded = describe(layers, tree, options)
+  const loaded = describe({ layers, foreign }, tree, options)
   return {
     ...loaded,
     notes: [
@@ -147,28 +195,33 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
       const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
       const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
       return fromLayers(
-        { layers: all, notes: read.notes, problems: [...texts.problems, ...read.problems] },
+        { layers: all, notes: read.notes, problems: [...texts.problems, ...read.problems], foreign },
         now,
       )
     },
   }
 }
 
-function mergeTrees(layers: readonly ConfigLayer[]): ObjectNode {
+/** Merges the layers. Omits the servers in `.mcp.json` that Claude Code's settings disable. */
+function mergeTrees(layers: readonly ConfigLayer[], disabledServers: readonly string[]): ObjectNode {
   const nowhere: ObjectNode = { kind: "object", position: { file: "", line: 1, column: 1 }, entries: [] }
   const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
   const own = layers.filter(isOwn).map((layer) => layer.tree)
   return layers
     .map((layer) => (isOwn(layer) ? layer.tree : withoutRestoredTools(without(layer.tree, ["tenants"]), own)))
+    .map((tree, index) =>
+      basename(layers[index]?.source.path ?? "") === claudeServersName
+        ? disabledServers.reduce((rest, server) => without(rest, ["mcp", server]), tree)
+        : tree,
+    )
     .reduce(mergeNodes, nowhere)
 }
 
 function describe(
-  layers: readonly ConfigLayer[],
+  { layers, foreign }: Pick<ReadLayers, "layers" | "foreign">,
   tree: ObjectNode,
-  location: Location,
+  { worktree }: Location,
 ): Omit<LoadedConfig, "withMarkdown"> {
-  const { worktree } = location
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
@@ -179,9 +232,11 @@ function describe(
     permission: {
       user: rulesOf(isOwnFile),
       project: rulesOf(({ scope, trusted }) => scope === "project" && trusted),
-      untrusted: [...rulesOf(({ trusted }) => !trusted), ...readClaudeSettings(location).rules],
+      untrusted: rulesOf(({ trusted }) => !trusted),
+      foreign: foreign.rules,
       environment: rulesOf(isContent),
     },
+    unusedSettings: foreign.unused,
     agentPermission: agentRulesOf(isOwnFile),
     projectAgentPermission: agentRulesOf(({ scope }) => scope === "project"),
     environmentAgentPermission: agentRulesOf(isContent),
@@ -189,9 +244,10 @@ function describe(
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
-    warnings: layers.flatMap((layer) =>
-      isMarkdown(layer.source) ? [] : [...layer.warnings, ...typosOf(layer)],
-    ),
+    warnings: [
+      ...layers.flatMap((layer) => (isMarkdown(layer.source) ? [] : [...layer.warnings, ...typosOf(layer)])),
+      ...foreign.warnings.map(describeProblem),
+    ],
     typos: layers.flatMap(typosOf),
     notes: layers.flatMap(({ source, warnings }) =>
       isMarkdown(source) ? warnings.map((text) => ({ file: source.path, text })) : [],

@@ -11,6 +11,7 @@ import {
   maxDepth,
   type ObjectNode,
 } from "./node.ts"
+import { opencodeAgent } from "./opencode.ts"
 
 /** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
@@ -92,12 +93,7 @@ function takeName(
 function translate(fields: ObjectNode, { holds, dialect }: MarkdownDefinition): ParsedMarkdown {
   if (holds === "command") return commandFields(fields, { foreign: dialect !== "tackle" })
   if (dialect === "claude") return claudeAgent(fields)
-  return { tree: dialect === "opencode" ? withSteps(fields) : fields, notes: [] }
-}
-
-/** Replaces OpenCode's older name for the step limit with `steps`. */
-function withSteps(fields: ObjectNode): ObjectNode {
-  return filterEntries(fields, (entry) => (entry.key === "maxSteps" ? { ...entry, key: "steps" } : entry))
+  return { tree: dialect === "opencode" ? opencodeAgent(fields) : fields, notes: [] }
 }
 
 function withBody(

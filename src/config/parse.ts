@@ -5,6 +5,7 @@ import { ConfigError, type Problem } from "./errors.ts"
 import { parseJsonc } from "./jsonc.ts"
 import { markdownDefinition } from "./markdown-files.ts"
 import type { ObjectNode } from "./node.ts"
+import { fromOpencode, isOpencodeConfig } from "./opencode.ts"
 import { parseToml } from "./toml.ts"
 
 /**
@@ -15,14 +16,14 @@ export async function parseConfig(
   path: string,
   text: string,
 ): Promise<{ tree: ObjectNode; notes: Problem[] }> {
-  if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
   if (markdownDefinition(path)) {
     // Loading the YAML parser takes longer than any other step of startup, so it is loaded only if needed.
     const { parseMarkdown } = await import("./markdown.ts")
     const parsed = parseMarkdown(path, text)
     if (parsed) return parsed
   }
-  const tree = await parseJsonc(text, path)
+  const tree = path.endsWith(".toml") ? await parseToml(text, path) : await parseJsonc(text, path)
+  if (isOpencodeConfig(path)) return { tree: fromOpencode(tree), notes: [] }
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { displayPath } from "../util/paths.ts"
 import { counted } from "../util/words.ts"
-import { checkTree, pruneTree } from "./check.ts"
+import { checkTree, pruneTree, type TreeProblem } from "./check.ts"
 import type { ConfigFile } from "./config-files.ts"
 import { byPosition, describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
@@ -9,7 +9,7 @@ import type { Location } from "./location.ts"
 import { markdownDefinition } from "./markdown-files.ts"
 import { filterEntries, nodeAt, type ObjectNode, type Path, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
-import { brokenExamples, type FileRules, type RuleProblem, takeRules } from "./rules.ts"
+import { brokenExamples, type FileRules, isRuleLike, isRuleSection, takeRules } from "./rules.ts"
 import { sectionNames, userSections } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
@@ -33,7 +33,10 @@ export interface ConfigLayer {
   warnings: string[]
   /** Problems in settings that are ignored until the project is trusted. They are not fatal. */
   typos: Problem[]
-  /** Fatal problems, in text order. For Tackle's own files, `tree` excludes the sections that have problems. */
+  /**
+   * Fatal problems, in text order. `tree` excludes the sections or settings that have problems. In another program's
+   * file, only problems in settings that may limit an agent are fatal.
+   */
   problems: Problem[]
   /** The settings that are ignored because the project is not trusted, such as `provider` or `allow rules`. */
   ignored: string[]
@@ -77,10 +80,10 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   const checked =
     kind === "tackle"
       ? strict(values, [...counted.problems, ...problems, ...broken])
-      : {
-          tree: lenient(values, problems, { name: displayPath(path, location.worktree), warn }),
-          problems: counted.problems,
-        }
+      : lenient(values, [...counted.problems, ...problems], {
+          name: displayPath(path, location.worktree),
+          warn,
+        })
   if (kind !== "tackle") for (const problem of broken) warn(describeProblem(problem))
   const typos = !trusted && kind === "tackle" ? typosIn(written, counted.ignored) : []
   const isWrong = checked.problems.length > 0
@@ -151,7 +154,8 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
 function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {
-    if (entry.key === "instructions" || entry.key === "permission") return entry
+    const isUnknownRule = isRuleLike(entry.key) && !sectionNames.includes(entry.key)
+    if (entry.key === "instructions" || isRuleSection(entry.key) || isUnknownRule) return entry
     ignored.add(entry.key)
     return undefined
   })
@@ -186,23 +190,39 @@ function sectionOf([first]: Path): string {
   return String(first)
 }
 
-/** Checks another program's file. Removes unsupported settings and warns about them. */
+/**
+ * Checks another program's file. Removes unsupported settings and warns about them. Returns the problems in settings
+ * that may limit an agent, because without these settings the agent could do more than intended.
+ */
 function lenient(
   tree: ObjectNode,
-  problems: readonly RuleProblem[],
+  problems: readonly Problem[],
   report: { name: string; warn: (warning: string) => void },
-): ObjectNode {
+): { tree: ObjectNode; problems: readonly Problem[] } {
   const pruned = pruneTree(tree)
-  for (const problem of problems) {
-    const outcome = problem.isAction ? 'The action is treated as "ask".' : "The value is ignored."
-    report.warn(`${describeProblem(problem)} ${outcome}`)
-  }
-  for (const problem of pruned.dropped) {
+  const limits = pruned.dropped.filter(mayLimit).map(({ position, path, text, unknown }) => ({
+    position,
+    section: sectionOf(path),
+    text: unknown
+      ? `Tackle does not understand "${path.join(".")}", which may limit what an agent can do. Write rules under "permission", or remove the key.`
+      : text,
+  }))
+  const others = pruned.dropped.filter((problem) => !mayLimit(problem))
+  for (const problem of others) {
     if (problem.unknown) continue
     const ignored = nodeAt(tree, problem.path) === undefined ? "object" : "value"
     report.warn(`${describeProblem(problem)} The ${ignored} is ignored.`)
   }
-  const unknown = pruned.dropped.filter((problem) => problem.unknown).map(({ path }) => path.join("."))
+  const unknown = others.filter((problem) => problem.unknown).map(({ path }) => path.join("."))
   if (unknown.length > 0) report.warn(`${report.name}: Tackle does not use ${unknown.join(", ")}.`)
-  return pruned.tree
+  return { tree: pruned.tree, problems: [...problems, ...limits].sort(byPosition) }
+}
+
+/** Returns true if the rejected setting may limit what an agent can do. */
+function mayLimit({ path, unknown }: TreeProblem): boolean {
+  const [section, , field] = path
+  if (unknown) return isRuleLike(String(path.at(-1)))
+  if (section === "tools") return true
+  if (section === "agent") return field === "tools" || field === "disable"
+  return section === "mcp" && field === "enabled"
 }

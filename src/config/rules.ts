@@ -6,18 +6,13 @@ import { Action, type Rule } from "../schema/permission.ts"
 import { nearNames } from "../util/similarity.ts"
 import { foundWords } from "./check.ts"
 import { byPosition, type Position, type Problem } from "./errors.ts"
-import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
+import { type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
 /** Rules from one config file: general rules and rules for individual agents. */
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>
   examples: RuleExample[]
-}
-
-/** A problem in a file's rules. `isAction` is true if a missing or invalid action was read as `ask`. */
-export interface RuleProblem extends Problem {
-  isAction?: true
 }
 
 /** An example in a rule, with the decision that is expected for a pattern. */
@@ -32,51 +27,94 @@ export interface RuleExample {
   path: string
 }
 
+/** Keys of sections with rules. As in OpenCode 2, the rules in `permissions` follow those in `permission`. */
+const ruleSections = ["permission", "permissions"] as const
+
+/** Returns true for a key whose value contains permission rules. */
+export function isRuleSection(key: string): boolean {
+  return ruleSections.some((name) => name === key)
+}
+
 /**
- * Separates the `permission` sections from a file's tree. Rules are in file order with file and line, even if their
- * keys look like numbers. An invalid action causes a problem and is read as `ask`, so that a caller that only warns
- * never allows more than intended.
+ * Returns true for a key that probably limits what an agent may do. If such a key is unknown, the config must not be
+ * used, because a deny rule could be lost.
  */
-export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: RuleProblem[] } {
-  const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
-  const problems: RuleProblem[] = []
-  const rest = filterEntries(tree, (entry) => {
-    if (entry.key === "permission") {
-      const found = readRules(entry.value, "permission")
-      rules.permission.push(...found.rules)
-      rules.examples.push(...found.examples)
-      problems.push(...found.problems.map((problem) => ({ ...problem, section: entry.key })))
-      return undefined
-    }
+export function isRuleLike(key: string): boolean {
+  if (nearNames(key, ruleSections, 2).length > 0) return true
+  return ruleLike.test(key) && !harmless.test(key)
+}
+
+const ruleLike =
+  /permission|polic(?:y|ies)|den(?:y|ied)|disallow|disabled?[-_]?tools|forbid|restrict|approval|sandbox|allowed|allow[-_]?list|block[-_]?list|black[-_]?list|read[-_]?only/i
+
+/** Keys of other programs that only loosen rules, or do not concern a verdict. */
+const harmless = /^(?:always[-_]?allow(?:ed)?|auto[-_]?approval|continue_loop_on_deny|blacklist)$/i
+
+/**
+ * Separates the sections with rules from a file's tree. Rules are in file order with file and line, even if their keys
+ * look like numbers.
+ */
+export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
+  const own = takeSections(tree, "")
+  const rules: FileRules = { permission: own.rules, agents: new Map(), examples: own.examples }
+  const problems = [...own.problems]
+  const rest = filterEntries(own.rest, (entry) => {
     if (entry.key !== "agent" || entry.value.kind !== "object") return entry
     const agents = filterEntries(entry.value, (agent) => {
       if (agent.value.kind !== "object") return agent
-      const value = filterEntries(agent.value, (field) => {
-        if (field.key !== "permission") return field
-        const found = readRules(field.value, `agent.${agent.key}.permission`)
+      const found = takeSections(agent.value, `agent.${agent.key}.`)
+      if (found.rules.length > 0)
         rules.agents.set(agent.key, [...(rules.agents.get(agent.key) ?? []), ...found.rules])
-        rules.examples.push(...found.examples.map((example) => ({ ...example, agent: agent.key })))
-        problems.push(...found.problems.map((problem) => ({ ...problem, section: entry.key })))
-        return undefined
-      })
-      return { ...agent, value }
+      rules.examples.push(...found.examples.map((example) => ({ ...example, agent: agent.key })))
+      problems.push(...found.problems.map((problem) => ({ ...problem, section: entry.key })))
+      return { ...agent, value: found.rest }
     })
     return { ...entry, value: agents }
   })
   return { rest, rules, problems }
 }
 
+/** The rules of a section, with examples, and the problems in it. */
+interface ReadRules {
+  rules: Rule[]
+  examples: RuleExample[]
+  problems: Problem[]
+}
+
+function takeSections(holder: ObjectNode, prefix: string): ReadRules & { rest: ObjectNode } {
+  const found: ReadRules = { rules: [], examples: [], problems: [] }
+  for (const name of ruleSections)
+    for (const { key, value } of holder.entries) {
+      if (key !== name) continue
+      const { rules, examples, problems } = readRules(value, `${prefix}${key}`)
+      found.rules.push(...rules)
+      found.examples.push(...examples)
+      found.problems.push(...problems.map((problem) => ({ ...problem, section: key })))
+    }
+  const rest = filterEntries(holder, (entry) => (isRuleSection(entry.key) ? undefined : entry))
+  return { ...found, rest }
+}
+
+/** OpenCode 2's names for permissions that have other names in OpenCode 1 and in Tackle. */
+const actionNames: ReadonlyMap<string, string> = new Map([
+  ["shell", "bash"],
+  ["subagent", "task"],
+])
+
+/** Returns the permission for an action in OpenCode 2's rules. */
+export function permissionOfAction(action: string): string {
+  return actionNames.get(action) ?? action
+}
+
 /**
- * Reads one section: a single action, or actions by permission, or by permission and pattern. `path` is the path shown
- * in problems.
+ * Reads one section: a single action, or actions by permission, or by permission and pattern, or a list of rules in
+ * OpenCode 2's format. `path` is the path shown in problems. Each invalid part causes a problem.
  */
-export function readRules(
-  node: ConfigNode,
-  path: string,
-): { rules: Rule[]; examples: RuleExample[]; problems: RuleProblem[] } {
+export function readRules(node: ConfigNode, path: string): ReadRules {
+  if (node.kind === "array") return readList(node.items, path)
   const rules: (Rule & { position: Position })[] = []
   const examples: RuleExample[] = []
-  const problems: RuleProblem[] = []
+  const problems: Problem[] = []
 
   function add(
     { permission, pattern, ...written }: { permission: string; pattern: string } & Written,
@@ -115,6 +153,48 @@ export function readRules(
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
 
+/** The fields of a rule in a list. All are required. */
+const ruleFields = ["action", "resource", "effect"] as const
+
+/** Reads a list of rules in OpenCode 2's format. The result contains no rule that has a problem. */
+function readList(items: readonly ConfigNode[], path: string): ReadRules {
+  const problems: Problem[] = []
+  const rules = items.flatMap((item, index): Rule[] => {
+    const where = `${path}[${index}]`
+    if (item.kind !== "object") {
+      const text = `${where}: expected an object with "action", "resource" and "effect", found ${foundWords(item)}.`
+      problems.push({ position: item.position, text })
+      return []
+    }
+    const before = problems.length
+    for (const { key, position } of item.entries) {
+      if (ruleFields.some((field) => field === key)) continue
+      const [near] = nearNames(key, ruleFields, 2)
+      const hint = near ? `Did you mean "${near}"?` : `Known keys: ${ruleFields.join(", ")}.`
+      problems.push({ position, text: `unknown key "${where}.${key}". ${hint}` })
+    }
+    const [action = "", resource = ""] = ["action", "resource"].map((key) => {
+      const value = entryOf(item, key)?.value
+      if (value?.kind === "scalar" && typeof value.value === "string" && value.value !== "")
+        return value.value
+      const found = value ? `found ${foundWords(value)}` : "but it is missing"
+      problems.push({
+        position: value?.position ?? item.position,
+        text: `${where}.${key}: expected a non-empty string, ${found}.`,
+      })
+      return ""
+    })
+    const effect = entryOf(item, "effect")
+    const position = effect?.position ?? item.position
+    const value = effect?.value ?? { kind: "scalar", position, value: null }
+    const verdict = readAction({ value, position, path: `${where}.effect` }, "", problems)
+    if (problems.length > before) return []
+    const source = { file: item.position.file, line: item.position.line }
+    return [{ permission: permissionOfAction(action), pattern: resource, action: verdict, source }]
+  })
+  return { rules, examples: [], problems }
+}
+
 /**
  * Reads the action of a pattern, which may be an object with examples. If the action is missing, or its key is
  * misspelled, the action is `ask`.
@@ -123,11 +203,11 @@ function readPattern(
   node: ConfigNode,
   position: Position,
   path: string,
-  problems: RuleProblem[],
+  problems: Problem[],
 ): { action: ConfigNode; examples: Omit<RuleExample, "permission">[] } {
   if (node.kind !== "object") return { action: node, examples: [] }
   let action: ConfigNode | undefined
-  let misspelled: RuleProblem | undefined
+  let isMisspelled = false
   const examples: Omit<RuleExample, "permission">[] = []
   for (const { key, position: at, value } of node.entries) {
     if (key === "action") action = value
@@ -135,16 +215,14 @@ function readPattern(
     else {
       const [near] = nearNames(key, ["action", "examples"], 2)
       const hint = near ? `Did you mean "${near}"?` : "Known keys: action, examples."
-      const problem: RuleProblem = { position: at, text: `unknown key "${path}.${key}". ${hint}` }
-      problems.push(problem)
-      if (near === "action") misspelled ??= problem
+      problems.push({ position: at, text: `unknown key "${path}.${key}". ${hint}` })
+      if (near === "action") isMisspelled = true
     }
   }
   if (action) return { action, examples }
-  if (misspelled) misspelled.isAction = true
-  else {
+  if (!isMisspelled) {
     const text = `${path}.action is missing: expected "allow", "ask" or "deny".`
-    problems.push({ position, text, isAction: true })
+    problems.push({ position, text })
   }
   return { action: { kind: "scalar", position, value: "ask" }, examples }
 }
@@ -192,17 +270,13 @@ interface Written {
   path: string
 }
 
-function readAction(
-  { value: node, position, path }: Written,
-  orElse: string,
-  problems: RuleProblem[],
-): Action {
+function readAction({ value: node, position, path }: Written, orElse: string, problems: Problem[]): Action {
   const value = node.kind === "scalar" ? node.value : undefined
   const parsed = Action.safeParse(value)
   if (parsed.success) return parsed.data
   const [near] = typeof value === "string" ? nearNames(value, Action.options, 2) : []
   const found = near ? `. Did you mean "${near}"?` : `${orElse}, found ${foundWords(node, { named: true })}.`
-  problems.push({ position, text: `${path}: expected "allow", "ask" or "deny"${found}`, isAction: true })
+  problems.push({ position, text: `${path}: expected "allow", "ask" or "deny"${found}` })
   return "ask"
 }
 

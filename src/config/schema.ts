@@ -270,7 +270,7 @@ type Sections = { [K in keyof typeof sections]?: z.infer<ReturnType<(typeof sect
 
 /** The merged config as plain values, without permission rules. See `LoadedConfig`. */
 export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
-  agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
+  agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission"> & { problem?: string }>
 }
 
 let jsonSchema: Record<string, unknown> | undefined

@@ -17,10 +17,13 @@ export interface Agents {
    * its sessions. If the agent never existed, throws `UsageError` with the available names.
    */
   known(name: string): Agent
-  /** Returns the agent with this name. If it does not exist, throws `UsageError` with the available names. */
+  /**
+   * Returns the agent with this name. If it cannot run, throws `UsageError` with its problem. If it does not exist,
+   * throws `UsageError` with the available names.
+   */
   named(name: string): Agent
   /**
-   * Returns the agent with this name. If the agent does not exist or is not a subagent, throws `UsageError` with the
+   * Returns the agent with this name. If the agent cannot run or does not exist or is not a subagent, throws `UsageError` with the
    * available names.
    */
   subagentNamed(name: string): Agent
@@ -163,6 +166,15 @@ function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentC
   }
 }
 
+function usable(agent: Agent): Agent {
+  if (agent.problem === undefined) return agent
+  throw new UsageError(
+    `The agent "${agent.name}" cannot run, because a part of its definition is invalid and may contain rules. ${agent.problem}`,
+    undefined,
+    "agent.invalid",
+  )
+}
+
 /** Creates the built-in agents and the agents in the options, with their rules. */
 function createAgents(options: AgentOptions): Agents {
   const all = new Map<string, Agent>()
@@ -186,13 +198,15 @@ function createAgents(options: AgentOptions): Agents {
 
   function named(name: string): Agent {
     const agent = all.get(name)
-    if (agent) return agent
+    if (agent) return usable(agent)
     const known = [...all.keys()].join(", ")
     throw new UsageError(`Unknown agent "${name}". Available: ${known}.`, undefined, "agent.unknown")
   }
 
   const subagents = () =>
-    [...all.values()].filter(({ mode }) => mode !== "primary").sort((a, b) => (a.name < b.name ? -1 : 1))
+    [...all.values()]
+      .filter(({ mode, problem }) => mode !== "primary" && problem === undefined)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
 
   return {
     all,
@@ -200,7 +214,7 @@ function createAgents(options: AgentOptions): Agents {
     named,
     subagentNamed(name) {
       const agent = all.get(name)
-      if (agent && agent.mode !== "primary") return agent
+      if (agent && agent.mode !== "primary") return usable(agent)
       const names = subagents().map((each) => each.name)
       throw new UsageError(`Unknown subagent "${name}". Available: ${names.join(", ") || "none"}.`)
     },

@@ -98,6 +98,63 @@ test("reports in doctor which files and settings of .claude are used and which a
   expect(stdout).toMatch(/! agents .*test-writer\.md.*sonnet/)
 })
 
+test("enforces the rules of a project made for OpenCode 2", async () => {
+  const write = { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "x" } }] }
+  const machine = await createMachine({
+    files: {
+      "opencode.json": JSON.stringify({
+        permissions: [{ action: "read", resource: "*.secret", effect: "deny" }],
+        keybinds: {},
+      }),
+      ".opencode/agents/rev.md":
+        '---\npermissions: [{action: edit, resource: "*", effect: deny}]\n---\nReview.',
+      ".opencode/agents/odd.md":
+        "---\ndescription: Odd\npermissions: [{action: edit, effect: deny}]\n---\nReview.",
+      ".opencode/agents/build.md": "---\npermissions: strict\n---\nBuild.",
+    },
+    script: [write, { text: "Done." }],
+  })
+  const check = await machine.run(["permission", "check", "read", "a.secret", "--trust", "--agent", "rev"])
+  expect(check.stdout).toContain("deny")
+  const run = (...flags: string[]) => machine.run(["run", "--trust", "--auto", ...flags, "go"])
+  expect((await run("--agent", "rev")).code).toBe(3)
+  await expect(machine.project.read("a.txt")).rejects.toThrow("ENOENT")
+
+  const blocked = await run("--agent", "odd")
+  expect(blocked).toMatchObject({ code: 2, stdout: "" })
+  expect(blocked.stderr).toMatch(/"odd" cannot run.*odd\.md:3:15: agent\.odd\.permissions\[0\]\.resource/)
+  expect((await run()).stderr).toMatch(/"build" cannot run.*build\.md:2:14: agent\.build\.permissions/)
+  expect(machine.server.requests).toHaveLength(2)
+  expect((await machine.run(["agent", "list", "--trust"])).stdout).toMatch(/odd .*cannot run/)
+
+  await machine.trust()
+  const { stdout } = await runDoctor(machine)
+  expect(lineOf(stdout, "other programs")).toMatch(/rev\.md.*Tackle does not use keybinds/)
+  expect(lineOf(stdout, "agents")).toMatch(/build\.md:2:14.*odd\.md:3:15/)
+})
+
+test("enforces the rules of a project made for Codex, and reports the rest in doctor", async () => {
+  const machine = await createMachine({
+    files: {
+      "AGENTS.md": "Be brief.",
+      ".codex/config.toml": 'model = "m"\n[mcp_servers.a]\ncommand = "a"\n',
+      ".codex/rules/team.rules": 'prefix_rule(pattern = ["git", "push"], decision = "forbidden")\n',
+      ".agents/skills/notes/SKILL.md": "---\nname: notes\ndescription: Notes\n---\nNote.",
+    },
+  })
+  const check = await machine.run(["permission", "check", "bash", "git push origin", "--allow", "bash"])
+  expect(check.stdout).toMatch(/deny.*team\.rules:1/s)
+  await machine.trust()
+  const line = lineOf((await runDoctor(machine)).stdout, "other programs")
+  expect(line).toMatch(/\.codex: permissions \.codex\/rules\/team\.rules.*notes\/SKILL\.md/)
+  expect(line).toContain("Not used: .codex/config.toml: model, mcp_servers")
+
+  await machine.project.write(".codex/rules/team.rules", "forbid('git')\n")
+  const run = await machine.run(["run", "go"])
+  expect(run).toMatchObject({ code: 2, stdout: "" })
+  expect(run.stderr).toMatch(/team\.rules:1:8: expected a name/)
+})
+
 async function openFixture(name: string, options: MachineOptions = {}): Promise<Machine> {
   const machine = await createMachine(options)
   cpSync(resolve(fixtures, name), machine.project.directory, { recursive: true })

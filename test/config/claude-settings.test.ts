@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { readClaudeSettings } from "../../src/config/claude-settings.ts"
 import { checkRequest } from "../../src/permission/check.ts"
 import { rulesFromObject } from "../../src/permission/rules.ts"
 import { createTestProject, type TestProject } from "./test-project.ts"
@@ -19,6 +18,7 @@ async function verdict(permission: string, pattern: string): Promise<string> {
       { name: "user" as const, rules: rulesFromObject("allow") },
       { name: "project" as const, rules: loaded.project },
       { name: "project" as const, rules: loaded.untrusted, tightenOnly: true },
+      { name: "project" as const, rules: loaded.foreign, tightenOnly: true },
     ],
   }
   const { project, home } = place
@@ -74,17 +74,74 @@ test("reads local settings and those of the user, and keeps the trust of the pro
   expect(await place.load({ trusted: false })).toMatchObject({ projectTrusted: true, warnings: [] })
 })
 
-test("lists what it does not use", () => {
-  settings({ allow: ["Read"], deny: ["Foo(x)", "Read(!a)", 7, "Bash(x)"], defaultMode: "plan" })
-  place.write("project/.claude/settings.local.json", "{")
-  place.write("home/.claude/settings.json", { permissions: { deny: "Read", ask: [] } })
-  const { home, project } = place
-  const { unused } = readClaudeSettings({ directory: project, worktree: project, home, environment: {} })
-  expect(unused).toEqual([
-    "~/.claude/settings.json: permissions (deny)",
-    '.claude/settings.json: permissions (allow with 1 entry; write rules under `permission` instead, defaultMode, deny "Foo(x)", deny "Read(!a)", deny 7)',
-    expect.stringMatching(/^\.claude\/settings\.local\.json: not valid JSON/),
+test("keeps a deny if an ask in another file covers it", async () => {
+  place.write("home/.claude/settings.json", { permissions: { deny: ["Bash(git push --force:*)"] } })
+  settings({ ask: ["Bash(git:*)"] })
+  expect(await verdict("bash", "git push --force")).toBe("deny")
+})
+
+test("lists what it does not use", async () => {
+  settings({ allow: ["Read"], deny: ["Foo(x)", "Bash(x)"], defaultMode: "plan" })
+  place.write("home/.claude/settings.json", { permissions: { ask: [] }, env: { A: "b" } })
+  expect((await place.load()).unusedSettings).toEqual([
+    "~/.claude/settings.json: env (A)",
+    '.claude/settings.json: permissions (allow with 1 entry; write rules under `permission` instead, deny "Foo(x)", defaultMode)',
   ])
+})
+
+test("applies the limits of the sandbox and the list of disabled servers", async () => {
+  place.write("project/.mcp.json", {
+    mcpServers: { a: { command: "a" }, b: { command: "b", disabled: true } },
+  })
+  place.write("project/.claude/settings.json", {
+    disabledMcpjsonServers: ["a"],
+    sandbox: {
+      enabled: true,
+      filesystem: { denyRead: ["./keys", "/etc/keys"], denyWrite: ["~/notes"], allowWrite: ["/tmp"] },
+      network: { deniedDomains: ["example.com"], allowedDomains: ["example.org"] },
+    },
+  })
+  for (const [permission, pattern] of [
+    ["read", "keys/a"],
+    ["read", "/etc/keys"],
+    ["edit", "~/notes/a"],
+    ["network", "example.com"],
+    ["webfetch", "https://example.com/a"],
+  ] as const)
+    expect([pattern, await verdict(permission, pattern)]).toEqual([pattern, "deny"])
+  expect(await verdict("read", "a")).toBe("allow")
+  const { config } = await place.load()
+  expect(config.mcp).toEqual({ b: expect.objectContaining({ enabled: false }) })
+})
+
+test.each<[string, object | string, RegExp]>([
+  ["a negated path", { permissions: { deny: ["Read(!a)"] } }, /permissions\.deny: .*"Read\(!a\)"/],
+  ["a parameter", { permissions: { deny: ["Agent(model:opus)"] } }, /permissions\.deny/],
+  ["a misspelled tool", { permissions: { deny: ["bahs(rm:*)"] } }, /permissions\.deny: .*bahs/],
+  ["an unclosed rule", { permissions: { ask: ["Bash(rm"] } }, /permissions\.ask/],
+  ["a rule that is not a string", { permissions: { deny: [7] } }, /permissions\.deny/],
+  ["a single rule", { permissions: { deny: "Read" } }, /permissions\.deny/],
+  ["a list of permissions", { permissions: ["Read"] }, /permissions: expected lists of rules/],
+  ["an unknown list", { permissions: { denied: ["Read"] } }, /permissions\.denied/],
+  ["an unknown limit", { deniedMcpServers: [{ serverName: "a" }] }, /deniedMcpServers/],
+  [
+    "an unknown limit of the sandbox",
+    { sandbox: { network: { denyAll: true } } },
+    /sandbox\.network\.denyAll/,
+  ],
+  ["invalid JSON", '{ "permissions": { "deny": ["Read(a)"] ', /closing bracket/],
+])("stops at %s", async (_, content, message) => {
+  place.write("project/.claude/settings.json", content)
+  for (const trusted of [true, false]) {
+    const failure = await place.failure({ trusted })
+    expect(failure).toMatch(/\.claude\/settings\.json:1:\d+: /)
+    expect(failure).toMatch(message)
+  }
+})
+
+test("warns about hooks that could refuse a call", async () => {
+  place.write("project/.claude/settings.json", { hooks: { PreToolUse: [], Stop: [] } })
+  expect((await place.load()).warnings).toEqual([expect.stringMatching(/settings\.json:1:\d+: .*PreToolUse/)])
 })
 
 test.each<[object, string | undefined]>([

@@ -187,49 +187,45 @@ describe("OpenCode's files", () => {
       "project/opencode.json",
       `{ "$schema": "x", "theme": "dark", "model": "a/b",
   "agent": { "build": { "color": "#fff", "steps": 5, "temperature": "hot" } },
-  "provider": { "p": { "models": { "m": { "limit": { "context": 9, "output": "much" }, "reasoning": true } } } },
-  "permission": { "bash": { "*": "deni" } } }`,
+  "provider": { "p": { "models": { "m": { "limit": { "context": 9, "output": "much" }, "reasoning": true } } } } }`,
     )
-    const { config, warnings, permission } = await place.load()
+    const { config, warnings } = await place.load()
     expect(config).toEqual({
       model: "a/b",
       agent: { build: { steps: 5 } },
       provider: { p: { models: { m: { limit: { context: 9 } } } } },
     })
     expect(warnings).toEqual([
-      `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? The action is treated as "ask".`,
       `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. The value is ignored.`,
       `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. The value is ignored.`,
       "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
     ])
-    expect(brief(permission.project)).toEqual(["bash * ask"])
   })
 
-  test("asks if the key of an action is misspelled", async () => {
-    const file = place.write(
-      "project/opencode.json",
+  test.each<[string, string, string[]]>([
+    [
+      "an unknown action",
+      '{ "permission": { "bash": { "*": "deni" } } }',
+      ['1:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"?'],
+    ],
+    [
+      "a misspelled key of an action",
       `{ "permission": { "bash": {
   "rm *": { "acton": "allow" },
   "ls *": { "acton": "allow", "action": "deny" } } } }`,
-    )
-    const { warnings, permission } = await place.load()
-    expect(warnings).toEqual([
-      `${file}:2:13: unknown key "permission.bash.rm *.acton". Did you mean "action"? The action is treated as "ask".`,
-      `${file}:3:13: unknown key "permission.bash.ls *.acton". Did you mean "action"? The value is ignored.`,
-    ])
-    expect(brief(permission.project)).toEqual(["bash rm * ask", "bash ls * deny"])
-  })
-
-  test("keeps the action of a rule whose examples are invalid", async () => {
-    const file = place.write(
-      "project/opencode.json",
+      [
+        '2:13: unknown key "permission.bash.rm *.acton". Did you mean "action"?',
+        '3:13: unknown key "permission.bash.ls *.acton". Did you mean "action"?',
+      ],
+    ],
+    [
+      "invalid examples",
       '{ "permission": { "bash": { "ls": { "action": "allow", "examples": [] } } } }',
-    )
-    const { warnings, permission } = await place.load()
-    expect(warnings).toEqual([
-      `${file}:1:68: permission.bash.ls.examples: expected an object that maps "allow", "ask" or "deny" to lists. The value is ignored.`,
-    ])
-    expect(brief(permission.project)).toEqual(["bash ls allow"])
+      ['1:68: permission.bash.ls.examples: expected an object that maps "allow", "ask" or "deny" to lists.'],
+    ],
+  ])("stops at %s", async (_, text, problems) => {
+    const file = place.write("project/opencode.json", text)
+    expect(await place.failure()).toBe(problems.map((problem) => `${file}:${problem}`).join("\n"))
   })
 
   test("drops an entry that lacks a required key", async () => {

@@ -14,7 +14,8 @@ describe("precedence", () => {
     const loaded = await place.load()
     expect({ ...loaded, origin: undefined, withMarkdown: undefined }).toEqual({
       config: {},
-      permission: { user: [], project: [], untrusted: [], environment: [] },
+      permission: { user: [], project: [], untrusted: [], foreign: [], environment: [] },
+      unusedSettings: [],
       agentPermission: {},
       projectAgentPermission: {},
       environmentAgentPermission: {},

@@ -141,12 +141,54 @@ describe("other programs' files", () => {
     expect(warnings).toEqual([])
   })
 
-  test("skips an unreadable file, and reads the others", async () => {
+  test("blocks the agent of an unreadable file, and reads the others", async () => {
     const bad = place.write("project/.claude/agents/bad.md", agent("a:\n  - b: c: d"))
     place.write("project/.claude/agents/good.md", agent("name: good"))
     const { config, notes } = await place.load()
-    expect(Object.keys(config.agent ?? {})).toEqual(["good"])
-    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/invalid YAML.*ignored\.$/) }])
+    expect(config.agent?.bad).toEqual({ problem: expect.stringMatching(/bad\.md:3:8: invalid YAML/) })
+    expect(config.agent?.good).toEqual({})
+    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/invalid YAML.*cannot run/) }])
+  })
+
+  test.each<[string, string, RegExp]>([
+    [".claude/agents", "permissionMode: strict", /a\.md:2:1: .*permissionMode/],
+    [".claude/agents", "disallowedTools: Bsh(rm:*)", /a\.md:2:1: disallowedTools: .*Bsh/],
+    [".claude/agents", "deniedTools: Bash", /a\.md:2:1: .*deniedTools/],
+    [".claude/agents", "permission: {bash: never}", /a\.md:2:14: agent\.a\.permission\.bash/],
+    [".opencode/agents", "permissions: [{action: edit, effect: deny}]", /permissions\[0\]\.resource/],
+    [
+      ".opencode/agents",
+      "permissions: [{action: edit, resource: '*', effect: no}]",
+      /permissions\[0\]\.effect/,
+    ],
+    [".opencode/agents", "permissions: [edit]", /permissions\[0\]: expected an object/],
+    [".opencode/agents", "permissons: [edit]", /permissons/],
+    [".opencode/agents", "tools: Read, Grep", /agent\.a\.tools: expected an object/],
+    [".opencode/agents", "tools: {write: deny}", /agent\.a\.tools\.write/],
+    [".opencode/agents", "disable: yes please", /agent\.a\.disable/],
+  ])("blocks an agent in %s with the field %s", async (directory, field, message) => {
+    place.write(`project/${directory}/a.md`, agent(field, "Do."))
+    expect((await place.load()).config.agent?.a).toEqual({ problem: expect.stringMatching(message) })
+  })
+
+  test("applies the limits of Claude's agents", async () => {
+    place.write(
+      "project/.claude/agents/a.md",
+      agent(
+        'permissionMode: plan\nmaxTurns: 3\ndisallowedTools: "Bash(rm:*), Read(./keys), NotebookEdit"',
+        "Do.",
+      ),
+    )
+    const { config, projectAgentPermission } = await place.load()
+    expect(config.agent?.a).toEqual({ prompt: "Do.", steps: 3 })
+    expect(projectAgentPermission.a?.map((rule) => [rule.permission, rule.pattern, rule.action])).toEqual([
+      ["edit", "*", "deny"],
+      ["sandbox_escape", "*", "deny"],
+      ["bash", "rm*", "deny"],
+      ["read", `${place.project}/keys`, "deny"],
+      ["read", `${place.project}/keys/*`, "deny"],
+      ["edit", "*.ipynb", "deny"],
+    ])
   })
 
   test("limits the tools to Claude's list, and allows the known ones", async () => {

@@ -163,14 +163,14 @@ async function shownAgents(flags: FormatFlags): Promise<{ workspace: Workspace; 
 const builtins = new Set(builtinAgents().map(({ name }) => name))
 
 function shown(agent: Agent, { config }: Workspace): ShownAgent {
-  const { name, description, mode, model, temperature, steps, permission, prompt } = agent
+  const { name, description, mode, model, temperature, steps, permission, prompt, problem } = agent
   const source = config.origin(["agent", name])
   const tools = config.config.agent?.[name]?.tools
   return {
     name,
     builtin: builtins.has(name),
     source,
-    description,
+    description: problem === undefined ? description : `cannot run: ${problem}`,
     mode,
     model: model === undefined ? undefined : modelName(model),
     temperature,

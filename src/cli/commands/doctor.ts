@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import type { Command } from "commander"
-import { readClaudeSettings } from "../../config/claude-settings.ts"
 import { describeProblem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instructions.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
@@ -296,7 +295,7 @@ function checkForeignConfig(workspace: Workspace): Outcome {
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
   const detail = describeForeignConfig(foreignConfig(workspace))
   const told = warnings.length === 0 && notes.length > 0 ? ["see the agents and commands checks"] : warnings
-  const settings = readClaudeSettings(workspace).unused
+  const settings = workspace.config.unusedSettings
   if (told.length + settings.length === 0) return { detail }
   const sentences = [
     detail,
@@ -349,6 +348,7 @@ export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, read
 const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
   [".opencode", /\/(?:\.opencode|opencode)\/|\/opencode\.jsonc?$/],
   [".claude", /\/\.claude\/|\/CLAUDE\.md$|\/\.mcp\.json$/],
+  [".codex", /\/\.codex\//],
   [".agents", /\/\.agents\//],
 ]
 
@@ -358,7 +358,7 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace
-  const settings = readClaudeSettings(workspace).rules.flatMap(({ source }) => source?.file ?? [])
+  const settings = config.permission.foreign.flatMap(({ source }) => source?.file ?? [])
   const found: (readonly [what: string, path: string])[] = [
     ...[...new Set(settings)].map((path) => ["permissions", path] as const),
     ...config.files.map(({ path }) => [`${trustKind(path)}s`, path] as const),
@@ -386,5 +386,5 @@ export function describeForeignConfig(taken: ForeignConfig): string {
         .map(([what, paths]) => `${what} ${paths.join(", ")}`)
         .join("; ")}`,
   )
-  return parts.length === 0 ? "nothing in .opencode, .claude or .agents" : parts.join(". ")
+  return parts.length === 0 ? "nothing in .opencode, .claude, .codex or .agents" : parts.join(". ")
 }

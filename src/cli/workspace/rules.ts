@@ -12,12 +12,13 @@ import type { Workspace } from "./workspace.ts"
 
 /** Returns the layers of rules above the defaults and below the grants. Excludes agents' rules. */
 export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
-  const { user, project, untrusted, environment } = config.permission
+  const { user, project, untrusted, foreign, environment } = config.permission
   return [
     { name: "user", rules: user },
     { name: "project", rules: project },
     // The restrictions follow the project's rules, so that an allow rule in a trusted file cannot undo them.
     { name: "project", rules: untrusted, tightenOnly: true },
+    { name: "project", rules: foreign, tightenOnly: true },
     // These rules belong to the user but take precedence over the project's rules.
     { name: "project", rules: environment },
     {
