@@ -30,13 +30,12 @@ export function SessionHeader({ state }: { state: SessionState | undefined }) {
   )
 }
 
-/** Cost of all messages that have been loaded, and the number of tokens in the context. */
+/** Cost of the session and its subagents, and the number of tokens in the context. */
 function Usage({ state }: { state: SessionState }) {
   const { contextTokens, cost } = usageOf(state)
   const { model, directory } = state.session
   const id = model && `${model.providerID}/${model.modelID}`
-  const room =
-    state.context?.room ?? choicesOf(directory)?.models.find((each) => each.id === id)?.limit.context
+  const room = choicesOf(directory)?.models.find((each) => each.id === id)?.limit.context
   const percent = room ? Math.min(100, Math.round((100 * contextTokens) / room)) : undefined
   if (contextTokens === 0) return null
   return (

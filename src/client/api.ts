@@ -29,6 +29,7 @@ import type {
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { EventStreamOptions, SessionEvent } from "../session/session-events.ts"
+import type { UsageStats } from "../session/stats.ts"
 import type { MessagePage } from "../store/store.ts"
 
 /** A value, or a promise of the value over a network. Callers use `await` in both cases. */
@@ -102,6 +103,8 @@ export interface SessionsApi {
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  /** Returns the usage of a session and its subagents' sessions. All counts are 0 if the id is unknown. */
+  stats(options: { session: string }): Promise<UsageStats>
   /** Lists the files that the session changed, with their diffs. Does not include changes that were undone. */
   diff(id: string): Promise<FileDiff[] | undefined>
   /**

@@ -120,6 +120,7 @@ export function createSessions({
     compact: (id, { signal } = {}) => operate(id, "compact", {}, signal),
     undo: (id, choice = {}) => operate(id, "undo", choice),
     redo: (id, choice = {}) => operate(id, "redo", choice),
+    stats: ({ session }) => request({ path: apiPath("session", session, "stats") }),
     async diff(id) {
       const path = apiPath("session", id, "diff")
       return (await orUnknown(unknown, request<Page<FileDiff>>({ path })))?.items

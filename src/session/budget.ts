@@ -2,6 +2,7 @@ import type { EventOf, Usage } from "../event/events.ts"
 import { type ModelInfo, modelName } from "../model/model.ts"
 import type { MessageError } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
+import type { Spent } from "../schema/spending.ts"
 import { UsageError } from "../util/errors.ts"
 import { counted } from "../util/words.ts"
 
@@ -72,12 +73,6 @@ export function countTokens({ input, output, reasoning, cacheWrite }: Usage): nu
 
 function stopped(why: string): MessageError {
   return { name: "limit", message: `The run was stopped: ${why}.` }
-}
-
-/** Usage of one request to a model. `cost` is in US dollars. */
-export interface Spent {
-  tokens: Tokens
-  cost: number
 }
 
 /**

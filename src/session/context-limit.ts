@@ -1,8 +1,8 @@
 import type { ModelInfo } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { Spent } from "../schema/spending.ts"
 import { StoreError } from "../store/store.ts"
 import { UsageError } from "../util/errors.ts"
-import type { Spent } from "./budget.ts"
 import type { CompactionResult } from "./handle.ts"
 import { compactionOf } from "./history.ts"
 

@@ -1,10 +1,11 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { Spent } from "../schema/spending.ts"
 import { StoreError } from "../store/store.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { addUsage, type Spent, sumUsage } from "./budget.ts"
+import { addUsage, sumUsage } from "./budget.ts"
 import type { LoopResult } from "./loop.ts"
 
 /** A run's last event, before the bus adds its time. */

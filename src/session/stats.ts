@@ -3,9 +3,9 @@ import { modelName } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
+import { type Spent, spentIn } from "../schema/spending.ts"
 import { workMs } from "../schema/tool-state.ts"
-import { isRecord } from "../util/json.ts"
-import { addUsage, type Spent, sumUsage } from "./budget.ts"
+import { addUsage, sumUsage } from "./budget.ts"
 
 /** Usage of sessions, calculated from their stored steps. */
 export interface UsageStats {
@@ -70,15 +70,9 @@ export function createStats(): {
         // Skips the history that a fork copied from another session.
         if (message.time.created < session.time.created) continue
         const model = modelName(message.model)
-        if (message.role === "assistant" && message.finish !== undefined)
-          addStep(model, { tokens: message.tokens, cost: message.cost })
+        for (const step of spentIn({ message, parts })) addStep(model, step)
         if (message.role === "user" && session.parentID === undefined && isRequest(parts)) prompts += 1
-        for (const part of parts) {
-          if (part.type === "tool") addCall(part)
-          if (part.type === "tool") for (const step of sampledIn(part)) addStep(model, step)
-          if (part.type === "compaction" && part.tokens)
-            addStep(model, { tokens: part.tokens, cost: part.cost ?? 0 })
-        }
+        for (const part of parts) if (part.type === "tool") addCall(part)
       }
     },
     result() {
@@ -96,20 +90,6 @@ export function createStats(): {
       }
     },
   }
-}
-
-/** Returns the usage of model requests that an MCP server made during a call. */
-function sampledIn({ state }: ToolPart): Spent[] {
-  const { sampled } = (state.status !== "pending" && state.metadata) || {}
-  return Array.isArray(sampled) ? sampled.filter(isSample) : []
-}
-
-/** Validates a value without a schema, because creating the schema takes longer than calculating the usage. */
-function isSample(value: unknown): value is Spent {
-  if (!isRecord(value) || typeof value.cost !== "number" || !isRecord(value.tokens)) return false
-  const { input, output, reasoning, cache } = value.tokens
-  const counts = [input, output, reasoning, ...(isRecord(cache) ? [cache.read, cache.write] : [undefined])]
-  return counts.every((count) => typeof count === "number")
 }
 
 /** Returns true for a message that the user wrote. */

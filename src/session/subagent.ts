@@ -66,6 +66,7 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
         shared: {
           used(usage) {
             used.set(sessionID, usage)
+            progress.spend(usage)
             spending.report(underWay())
           },
           limit: () => spending.limit(underWay()),
@@ -83,9 +84,10 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
       }).completed
       used.delete(sessionID)
       spending.childEnded(end)
-      const { status, durationMs } = end
+      progress.spend(end.usage)
+      const { status, usage, durationMs } = end
       const text = end.text === "" ? await lastWords(child) : end.text
-      const result: SubagentResult = { sessionID, status, text, count: progress.count(), durationMs }
+      const result: SubagentResult = { sessionID, status, text, count: progress.count(), usage, durationMs }
       return cause === undefined ? result : { ...result, cause }
     } finally {
       used.delete(sessionID)
@@ -133,10 +135,11 @@ function saidBy({ parts }: MessageWithParts): string | undefined {
 /** Tracks a subagent's calls in the order in which they started. */
 function trackCalls(sessionID: string, report: (progress: SubagentProgress) => void) {
   const calls = new Map<string, SubagentProgress["calls"][number]>()
+  let usage = addUsage([])
   const count = () => calls.size
   const send = () =>
     report({
-      sessionID,
+      ...{ sessionID, usage },
       count: count(),
       calls: [...calls.values()].slice(-shownCalls).map((call) => ({ ...call })),
     })
@@ -144,6 +147,10 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
   return {
     count,
     report: send,
+    spend(total: Usage): void {
+      usage = total
+      send()
+    },
     take({ id, tool, state }: ToolPart): void {
       const known = calls.get(id)
       const title = "title" in state && state.title !== undefined ? state.title : (known?.title ?? "")

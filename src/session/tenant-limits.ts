@@ -1,8 +1,9 @@
 import type { MessageError } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
+import type { Spent } from "../schema/spending.ts"
 import type { LeaseLimit, Store } from "../store/store.ts"
 import { dayOf, TenantLimitError, type TenantLimits } from "../store/tenants.ts"
-import { countTokens, type Spent, sumUsage } from "./budget.ts"
+import { countTokens, sumUsage } from "./budget.ts"
 
 /** Applies tenant limits to an engine's sessions. Sessions without a tenant have no limits. */
 export interface TenantGuard {

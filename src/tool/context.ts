@@ -1,3 +1,4 @@
+import type { Usage } from "../event/events.ts"
 import type { FileTracker } from "../files/file-tracker.ts"
 import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FormatterService } from "../formatter/service.ts"
@@ -212,6 +213,8 @@ export interface SubagentProgress {
   count: number
   /** The latest tool calls, oldest first. */
   calls: { tool: string; title: string; status: "pending" | "running" | "completed" | "error" }[]
+  /** Usage of the subagent and its own subagents so far. */
+  usage: Usage
 }
 
 /** Result of a subagent. `limit` has the same meaning as in `RunStatus`. `text` is then a partial result. */
@@ -224,6 +227,8 @@ export interface SubagentResult {
   cause?: string
   /** Number of tool calls. */
   count: number
+  /** Usage of the subagent and its own subagents. */
+  usage: Usage
   durationMs: number
 }
 

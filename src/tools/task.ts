@@ -104,13 +104,13 @@ interface Task {
 }
 
 function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
-  const { sessionID, count, calls } = progress
+  const { sessionID, count, calls, usage } = progress
   // Not awaited, because the engine merges progress reports, and reports their errors with the result of the call.
-  void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
+  void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls, usage } })
 }
 
 function resultOf(result: SubagentResult, { description, agent }: Task): ToolResult {
-  const { sessionID, status, text, cause, count, durationMs } = result
+  const { sessionID, status, text, cause, count, usage, durationMs } = result
   const head = `task_id: ${sessionID} (${agent}, ${counted(count, "call")}, ${formatSeconds(durationMs)})`
   const note =
     status === "limit"
@@ -119,6 +119,6 @@ function resultOf(result: SubagentResult, { description, agent }: Task): ToolRes
   return {
     title: description,
     output: `${head}\n${note}\n${text === "" ? "(no report)" : text}`,
-    metadata: { sessionID, agent, count, status },
+    metadata: { sessionID, agent, count, status, usage },
   }
 }

@@ -4,7 +4,9 @@ import type { MessageWithParts } from "../schema/message.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
+import { durationText } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
+import { createWorkTimer } from "../view/work-timer.ts"
 import { createAttention } from "./attention.ts"
 import { clip, keyHints, wrap } from "./card-parts.ts"
 import { loadHighlighter, needsHighlighter, onHighlighter } from "./code.ts"
@@ -115,7 +117,7 @@ export function createApp(options: AppOptions): App {
   let state: SessionState | undefined
   let notice: string | undefined
   let leaveBy = 0
-  let startedAt = 0
+  const workTimer = createWorkTimer()
   let ticking: ReturnType<typeof setInterval> | undefined
   let frame: ReturnType<typeof setTimeout> | undefined
   let isLoadingOlder = false
@@ -361,7 +363,7 @@ export function createApp(options: AppOptions): App {
   }
 
   function show(next: SessionState | undefined): void {
-    if (next?.isRunning && !state?.isRunning) startedAt = Date.now()
+    workTimer.update(next)
     if (!next?.isRunning && state?.isRunning) statusLine.refresh()
     state = next
     if (followed && next && next.messages.length > maxMessages && !isLoadingOlder) {
@@ -421,7 +423,7 @@ export function createApp(options: AppOptions): App {
       return [...wrap(theme.error(`✗ ${visible(state.error.message)}`), width)]
     if (state?.isRunning && !cards.active) {
       const hint = keyHints([[keys.label("interrupt"), "interrupts"]])
-      const text = `working · ${durationText(Date.now() - startedAt)}${hint && ` · ${hint}`}`
+      const text = `working · ${durationText(workTimer.elapsed())}${hint && ` · ${hint}`}`
       return [clip(`${theme.accent("●")} ${theme.dim(text)}`, width)]
     }
     const { lastRun } = state ?? {}
@@ -497,11 +499,4 @@ export function createApp(options: AppOptions): App {
 /** Returns a component that ignores input and caches no lines. */
 function lines(render: (width: number) => string[]): Component {
   return { render, invalidate: () => {} }
-}
-
-/** Formats a duration, such as `8 s` or `2 min 8 s`. */
-function durationText(ms: number): string {
-  const seconds = Math.floor(ms / 1_000)
-  const minutes = Math.floor(seconds / 60)
-  return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds % 60} s`
 }

@@ -3,12 +3,14 @@ import { dirname, join, resolve } from "node:path"
 import type { AutocompleteItem } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
 import { defaultDataDirectory } from "../engine/data-directory.ts"
+import type { Usage } from "../event/events.ts"
 import type { UndoResult } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"
 import { showInvisible } from "../util/invisible.ts"
 import { nearNames } from "../util/similarity.ts"
 import { counted } from "../util/words.ts"
 import { displayPath } from "../view/display-path.ts"
+import { durationText, usageWords } from "../view/usage.ts"
 import { oneLine } from "../view/visible.ts"
 import { clip, renderTable, wrap } from "./card-parts.ts"
 import { copyText } from "./clipboard.ts"
@@ -174,6 +176,36 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     )
   }
 
+  async function showCost(): Promise<void> {
+    const { sessions, usage, models, tools } = await api.sessions.stats({ session: opened().id })
+    const words = (each: Usage) => usageWords(each).join(" · ") || "no tokens counted"
+    const { theme } = shell
+    const subagents = sessions > 1 ? ` in this session and ${counted(sessions - 1, "subagent")}` : ""
+    shell.showPanel("Cost", (width) => [
+      ...wrap(`${words(usage)}${subagents}`, width),
+      ...(usage.cost > 0 ? [] : wrap(theme.dim("No prices are configured for these models."), width)),
+      "",
+      ...renderTable(
+        models.map(({ model, steps, usage }) => ({
+          name: model,
+          text: `${counted(steps, "step")} · ${words(usage)}`,
+        })),
+        { nameWidth: 28, width, theme },
+      ),
+      ...renderTable(
+        tools.map(({ tool, calls, failed, durationMs }) => ({
+          name: tool,
+          text: [
+            counted(calls, "call"),
+            durationText(durationMs),
+            ...(failed > 0 ? [`${failed} failed`] : []),
+          ].join(" · "),
+        })),
+        { nameWidth: 28, width, theme },
+      ),
+    ])
+  }
+
   async function copyAnswer(): Promise<void> {
     const texts = (shell.state?.messages ?? []).flatMap(({ message, parts }) =>
       message.role === "assistant"
@@ -294,6 +326,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     { name: "mcp", description: "List the MCP servers", run: showServers },
     { name: "diff", description: "Show the file changes of this session", run: showChanges },
+    { name: "cost", description: "Show tokens, cost and calls, with subagents", run: showCost },
     { name: "copy", description: "Copy the last answer to the clipboard", run: copyAnswer },
     { name: "export", description: "Write the session to a file", run: exportSession },
     {

@@ -1,7 +1,7 @@
 import { visibleWidth } from "@earendil-works/pi-tui"
 import type { TackleApi } from "../client/api.ts"
 import type { ProjectStatus } from "../engine/tackle.ts"
-import { type SessionState, usageOf } from "../view/session-state.ts"
+import { type SessionState, type SessionUsage, usageOf } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { clip } from "./card-parts.ts"
 import { createStatusCommand, type StatusInput } from "./status-command.ts"
@@ -83,8 +83,8 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
   return {
     refresh,
     render(state, { agent, model, hint }, width) {
-      const { contextTokens, cost } = usageOf(state ?? { messages: [] })
-      const size = contextTokens > 0 ? (state?.context?.room ?? sizeOf(model)) : undefined
+      const { contextTokens, cost } = state ? usageOf(state) : noUsage
+      const size = contextTokens > 0 ? sizeOf(model) : undefined
       const { id, title, directory = source.directory } = state?.session ?? {}
       own?.update({
         session: id === undefined ? undefined : { id, title: title ?? "" },
@@ -110,6 +110,8 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
     },
   }
 }
+
+const noUsage: SessionUsage = { contextTokens: 0, cost: 0 }
 
 /** Time in milliseconds before the project's state is read for the first time. */
 const firstRefreshMs = 100

@@ -8,6 +8,7 @@ import {
   prependMessages,
   type SessionState,
   withSubagentMessages,
+  withTotalCost,
 } from "./session-state.ts"
 
 /** A session whose state stays up to date. */
@@ -93,7 +94,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     // Requests and the end of a run have no number, so the stream is opened before they are read.
     const events = session.events({ after: last, signal })
     const [stored, current] = await Promise.all([
-      after === undefined ? loadStored(session, pageSize) : undefined,
+      after === undefined ? loadStored({ api, session }, pageSize) : undefined,
       loadCurrent(options),
     ])
     if (signal.aborted) return
@@ -245,14 +246,20 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 const statusIntervalMs = 5_000
 
 /** Loads the session data whose changes are sent as numbered events. */
-async function loadStored(session: SessionApi, limit: number): Promise<SessionState> {
+async function loadStored(
+  { api, session }: Pick<FollowOptions, "api" | "session">,
+  limit: number,
+): Promise<SessionState> {
   const [info, messages, inputs, todos] = await Promise.all([
     session.info(),
     session.messages({ limit }),
     session.inputs.list(),
     session.todos(),
   ])
-  return createSessionState({ session: info, messages, inputs, todos })
+  const state = createSessionState({ session: info, messages, inputs, todos })
+  if (messages.length < limit) return state
+  const stats = await api.sessions.stats({ session: session.id })
+  return withTotalCost(state, stats.usage.cost)
 }
 
 /** Loads the data that a stream does not repeat. */

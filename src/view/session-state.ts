@@ -6,6 +6,7 @@ import type { Part } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
+import { costIn } from "../schema/spending.ts"
 import type { Todo } from "../schema/todo.ts"
 
 /**
@@ -36,13 +37,11 @@ export interface SessionState {
    * error.
    */
   readonly error?: EventOf<"session.error">["error"]
-  /** Messages that are no longer loaded. See {@link dropOldMessages}. */
-  readonly dropped?: { readonly firstID: string; readonly cost: number }
   /**
-   * Number of tokens in the history (`used`), and the maximum number that leaves space for an answer (`room`). Set when
-   * the history approaches this maximum.
+   * Messages from `firstID` on that are not loaded, and their cost with the cost of their subagents. See
+   * {@link withTotalCost} and {@link dropOldMessages}.
    */
-  readonly context?: { used: number; room: number }
+  readonly dropped?: { readonly firstID: string; readonly cost: number }
 }
 
 /** The state of a subagent's session. */
@@ -110,10 +109,10 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
       return { ...state, todos: event.todos }
     case "input.updated":
       return { ...state, inputs: withInput(state.inputs, event.input) }
-    case "context.filling":
-      return { ...state, context: { used: event.used, room: event.room } }
     case "run.completed":
       return { ...state, isRunning: false, lastRun: event }
+    default:
+      return state
   }
 }
 
@@ -147,8 +146,14 @@ export function prependMessages(state: SessionState, older: readonly MessageWith
   return {
     ...state,
     messages: [...added, ...state.messages],
-    dropped: dropped && { ...dropped, cost: dropped.cost - costOf(again) },
+    dropped: dropped && { ...dropped, cost: dropped.cost - costOf(state.session, again) },
   }
+}
+
+/** Returns a new state whose usage is `total`, although older messages are not loaded. */
+export function withTotalCost(state: SessionState, total: number): SessionState {
+  const cost = Math.max(0, total - costOf(state.session, state.messages))
+  return { ...state, dropped: { firstID: "", cost } }
 }
 
 /**
@@ -165,7 +170,7 @@ export function dropOldMessages(state: SessionState, kept: number): SessionState
   return {
     ...state,
     messages,
-    dropped: { firstID, cost: dropped.cost + costOf(old) },
+    dropped: { firstID, cost: dropped.cost + costOf(state.session, old) },
     subagents: withoutSubagents(state.subagents, old),
   }
 }
@@ -358,7 +363,7 @@ function replaced<T>(items: readonly T[], index: number, item: T): T[] {
   return index < 0 ? [...items, item] : items.with(index, item)
 }
 
-/** Tokens of the latest request, and the cost of all messages that are or were loaded. */
+/** Tokens of the latest request, and the cost of the session and its subagents. */
 export interface SessionUsage {
   /** Tokens that the latest request to the model used: its whole input and output. */
   contextTokens: number
@@ -366,18 +371,25 @@ export interface SessionUsage {
   cost: number
 }
 
-/** Returns a session's usage. */
-export function usageOf({ messages, dropped }: Pick<SessionState, "messages" | "dropped">): SessionUsage {
+/** Returns a session's usage. Messages that a fork copied cost nothing. */
+export function usageOf({
+  session,
+  messages,
+  dropped,
+}: Pick<SessionState, "session" | "messages" | "dropped">): SessionUsage {
   const answers = messages.map(({ message }) => message).filter(isAnswer)
   const last = answers.findLast(({ tokens }) => tokens.input + tokens.output > 0)?.tokens
   return {
     contextTokens: last ? last.input + last.cache.read + last.cache.write + last.output + last.reasoning : 0,
-    cost: costOf(messages) + (dropped?.cost ?? 0),
+    cost: costOf(session, messages) + (dropped?.cost ?? 0),
   }
 }
 
-function costOf(messages: readonly MessageWithParts[]): number {
-  return messages.reduce((sum, { message }) => sum + (isAnswer(message) ? message.cost : 0), 0)
+function costOf({ time }: Session, messages: readonly MessageWithParts[]): number {
+  return messages.reduce(
+    (sum, entry) => (entry.message.time.created < time.created ? sum : sum + costIn(entry)),
+    0,
+  )
 }
 
 function isAnswer(message: Message): message is Extract<Message, { role: "assistant" }> {

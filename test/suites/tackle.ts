@@ -143,6 +143,17 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       await expect(sessions.import({ not: "an archive" })).rejects.toThrow(/archive/)
     })
 
+    test("report their usage and their changes", async () => {
+      await using opened = await open(script)
+      const { sessions } = opened.tackle
+      const session = await sessions.create()
+      await say(session, "one")
+      const stats = await sessions.stats({ session: session.id })
+      expect(stats).toMatchObject({ sessions: 1, prompts: 1, models: [{ steps: 1, usage: stats.usage }] })
+      expect(await sessions.diff(session.id)).toEqual([])
+      expect(await sessions.diff("ses_unknown")).toBeUndefined()
+    })
+
     test("return their messages in pages", async () => {
       await using opened = await open(script)
       const session = await opened.tackle.sessions.create()

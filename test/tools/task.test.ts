@@ -13,6 +13,7 @@ const ended: SubagentResult = {
   status: "completed",
   text: "Found.",
   count: 2,
+  usage: { input: 100, output: 10, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0.5 },
   durationMs: 1500,
 }
 
@@ -39,6 +40,7 @@ test("asks before it starts the subagent, shows its calls and returns its last m
       sessionID: "ses_child",
       count: 1,
       calls: [{ tool: "grep", title: "it", status: "running" }],
+      usage: { ...ended.usage, cost: 0.25 },
     })
     return ended
   })
@@ -46,11 +48,17 @@ test("asks before it starts the subagent, shows its calls and returns its last m
   expect(ctx.asked).toMatchObject([{ permission: "task", patterns: ["explore"] }])
   expect(started).toMatchObject([{ agent: "explore", prompt: "Find it.", description: "find it" }])
   expect(ctx.reported).toMatchObject([
-    { title: "find it", metadata: { sessionID: "ses_child", calls: [{ tool: "grep" }] } },
+    {
+      title: "find it",
+      metadata: { sessionID: "ses_child", calls: [{ tool: "grep" }], usage: { cost: 0.25 } },
+    },
   ])
   expect(title).toBe("find it")
   expect(output).toBe("task_id: ses_child (explore, 2 calls, 1.5 s)\n\nFound.")
-  expect(metadata).toMatchObject({ sessionID: "ses_child", agent: "explore", count: 2, status: "completed" })
+  expect(metadata).toMatchObject({
+    ...{ sessionID: "ses_child", agent: "explore", count: 2, status: "completed" },
+    usage: { cost: 0.5 },
+  })
 })
 
 test("starts nothing if refused", async () => {

@@ -8,7 +8,15 @@ import { aSession } from "../suites/records.ts"
 import { theme } from "./components.ts"
 
 const answer: Message = {
-  ...{ id: "msg_2", sessionID: "ses_1", role: "assistant", parentID: "msg_1", agent: "build", cost: 0.04 },
+  ...{
+    id: "msg_2",
+    sessionID: "ses_1",
+    role: "assistant",
+    parentID: "msg_1",
+    agent: "build",
+    cost: 0.04,
+    finish: "stop",
+  },
   ...{ model: { providerID: "p", modelID: "m" }, time: { created: 1 }, path: { cwd: "/w", root: "/w" } },
   tokens: { input: 12_000, output: 300, reasoning: 0, cache: { read: 0, write: 0 } },
 }

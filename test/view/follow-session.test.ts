@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { SessionApi, TackleApi } from "../../src/client/api.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
 import { followSession } from "../../src/view/follow-session.ts"
-import type { SessionState } from "../../src/view/session-state.ts"
+import { type SessionState, usageOf } from "../../src/view/session-state.ts"
 import { startEngine } from "../session/engine.ts"
 import { scriptFor, task } from "../session/family.ts"
 import { tool } from "../session/run.ts"
@@ -176,5 +176,42 @@ test("loads the messages of a subagent that ended before", async () => {
   await followed.loadSubagent(id)
   const own = await engine.tackle.sessions.get(id)
   expect(followed.state.subagents.get(id)?.messages).toEqual(await own?.messages())
+  followed.close()
+})
+
+test("knows the cost of the whole session with its subagents, although it loads only a page", async () => {
+  const script = scriptFor({
+    go: [{ calls: [task("look")] }, { text: "Done." }],
+    look: [{ calls: [{ name: "note", arguments: {} }] }, { text: "Noted." }],
+    more: [{ text: "More." }],
+  })
+  await using server = await startEngine(script)
+  const prices = { input: 1_000, output: 1_000 }
+  const options = { baseURL: server.server.url, apiKey: "k" }
+  await using engine = await startEngine([], {
+    tools: [note],
+    permission: { "*": "allow" },
+    providers: { test: { options, models: { m: { cost: prices } } } },
+  })
+  const { tackle } = engine
+  const session = await tackle.sessions.create()
+  const live = await follow(tackle, session)
+  await session.prompt("go").completed
+  await session.prompt("more").completed
+  const { cost } = (await tackle.sessions.stats({ session: session.id })).usage
+  const own = (await session.messages()).reduce(
+    (sum, { message }) => sum + (message.role === "assistant" ? message.cost : 0),
+    0,
+  )
+  expect(cost).toBeGreaterThan(own)
+  await live.until((state) => state.lastRun !== undefined)
+  expect(usageOf(live.followed.state).cost).toBeCloseTo(cost, 8)
+  live.followed.close()
+
+  const { followed } = await follow(tackle, session, 2)
+  expect(usageOf(followed.state).cost).toBeCloseTo(cost, 8)
+  while (await followed.loadOlder()) expect(usageOf(followed.state).cost).toBeCloseTo(cost, 8)
+  expect(followed.state.messages).toEqual(await session.messages())
+  expect(usageOf(followed.state).cost).toBeCloseTo(cost, 8)
   followed.close()
 })

@@ -168,6 +168,22 @@ export function historyRoutes(context: ServerContext) {
   routes.openapi(
     route({
       method: "get",
+      path: "/session/{id}/stats",
+      summary: "Read the tokens, cost and calls of the session and its subagents",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(sessionResponses.stats) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const stats = await withSession(context, id, (_, tackle) => tackle.sessions.stats({ session: id }))
+      return c.json(stats, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
       path: "/session/{id}/children",
       summary: "List the session's subagent sessions",
       scope: "read",

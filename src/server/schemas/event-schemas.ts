@@ -8,7 +8,8 @@ import { InputView } from "./input-schemas.ts"
 import { name } from "./named.ts"
 import { PermissionRequestView } from "./request-schemas.ts"
 
-const Usage = z.object({
+/** Tokens and cost, as `Usage` in `event/events.ts`. */
+export const Usage = z.object({
   input: z.number(),
   output: z.number(),
   reasoning: z.number(),

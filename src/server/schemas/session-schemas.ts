@@ -4,6 +4,7 @@ import { Part } from "../../schema/part.ts"
 import { Session, SessionMatch } from "../../schema/session.ts"
 import { Todo } from "../../schema/todo.ts"
 import { Archive } from "../../session/archive.ts"
+import { Usage } from "./event-schemas.ts"
 import { described, isChange, name, noChange } from "./named.ts"
 
 /**
@@ -81,6 +82,21 @@ const FileDiff = z.object({
     .describe("Unified diff. Absent if one of the contents is binary or no longer available"),
 })
 
+const UsageStats = z.object({
+  sessions: z.number().describe("Includes the sessions of subagents"),
+  prompts: z.number().describe("Prompts by the user"),
+  usage: Usage,
+  models: z.array(z.object({ model: z.string(), steps: z.number(), usage: Usage })),
+  tools: z.array(
+    z.object({
+      tool: z.string(),
+      calls: z.number(),
+      failed: z.number().describe("Includes refused calls"),
+      durationMs: z.number().describe("Excludes the time spent waiting for the user"),
+    }),
+  ),
+})
+
 /** Schemas for sessions and their history. */
 export const sessionResponses = {
   session: name("Session", SessionView),
@@ -89,6 +105,7 @@ export const sessionResponses = {
   compaction: name("CompactionResult", CompactionResult),
   archive: name("Archive", Archive),
   diff: name("FileDiff", FileDiff),
+  stats: name("UsageStats", UsageStats),
   todo: name("Todo", Todo),
 }
 
