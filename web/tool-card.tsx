@@ -27,6 +27,7 @@ export const ToolCard = memo(
           <span class="tool-name">{summary.tool}</span>
           <span class="tool-subject">{subject}</span>
           <span class="tool-details">{summary.details.join(" · ")}</span>
+          {summary.fraction !== undefined && <progress value={summary.fraction} aria-label="Progress" />}
           <span class="chevron">
             <Icon name="down" />
           </span>

@@ -1,6 +1,12 @@
 import type { ToolPart } from "../schema/part.ts"
 import { terminalText } from "../util/terminal-text.ts"
-import { type CallSummary, formatterResults, summarizeCall, todoList } from "../view/call-summary.ts"
+import {
+  type CallSummary,
+  formatterResults,
+  progressBar,
+  summarizeCall,
+  todoList,
+} from "../view/call-summary.ts"
 import type { SubagentState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { clip, expandHint, indented, wrap } from "./card-parts.ts"
@@ -52,7 +58,8 @@ export function renderCall(part: ToolPart, width: number, options: CallOptions):
   ]
 }
 
-function titleLine({ tool, subject, details, outcome }: CallSummary, width: number, theme: Theme): string {
+function titleLine(summary: CallSummary, width: number, theme: Theme): string {
+  const { tool, subject, details, fraction, outcome } = summary
   const marks: Record<CallSummary["outcome"], [mark: string, paint: Paint]> = {
     pending: ["·", theme.dim],
     running: ["●", theme.accent],
@@ -62,7 +69,8 @@ function titleLine({ tool, subject, details, outcome }: CallSummary, width: numb
     error: ["✗", theme.error],
   }
   const [mark, paint] = marks[outcome]
-  const facts = details.map((detail) => oneLine(detail, 60)).join(" · ")
+  const bar = fraction === undefined ? "" : ` ${progressBar(fraction)}`
+  const facts = details.map((detail) => oneLine(detail, 60)).join(" · ") + bar
   const name = visible(tool)
   const room = Math.max(10, width - name.length - facts.length - (facts === "" ? 3 : 6))
   const text = outcome === "pending" ? "…" : oneLine(subject, room)

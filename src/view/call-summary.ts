@@ -8,8 +8,13 @@ export interface CallSummary {
   tool: string
   /** Text that identifies the call, such as the command or the path. May be empty. */
   subject: string
-  /** Facts about the result, such as `exit 1`, `+3 −1` or `12 lines`. Empty unless the call is completed. */
+  /**
+   * Facts about the result, such as `exit 1`, `+3 −1` or `12 lines`. For a running call, the title and the progress
+   * that the tool reports, such as `uploading` and `50%`. Otherwise empty.
+   */
   details: string[]
+  /** The completed share of a running call, from 0 to 1. Absent if the tool does not report it. */
+  fraction?: number
   /**
    * `warning` means that the call ended with a result that the user should notice, such as a failed command. `refused`
    * means that the call did not run, because it was refused, for example by the user, a rule or the loop protection.
@@ -33,7 +38,28 @@ export function summarizeCall(part: ToolPart, worktree: string): CallSummary {
     const kind = state.metadata?.kind
     return { ...summary, details: [], outcome: kind === "refused" || kind === "loop" ? "refused" : "error" }
   }
-  return { ...summary, details: [], outcome: state.status }
+  if (state.status === "pending") return { ...summary, details: [], outcome: "pending" }
+  const { text, fraction } = progressOf(state.metadata?.progress)
+  const title = titleOf(state.title ?? "", { tool, subject: summary.subject, input: state.input })
+  return { ...summary, details: [...title, ...(text === "" ? [] : [text])], fraction, outcome: "running" }
+}
+
+/** Reads the progress that a tool reports: a percentage, or the number of completed items and, if known, of all items. */
+function progressOf(progress: unknown): { text: string; fraction?: number } {
+  if (typeof progress === "number" && Number.isFinite(progress)) {
+    const percent = Math.min(100, Math.max(0, progress))
+    return { text: `${Math.round(percent)}%`, fraction: percent / 100 }
+  }
+  if (!isRecord(progress) || typeof progress.done !== "number") return { text: "" }
+  const { done, total } = progress
+  if (typeof total !== "number" || !(total > 0)) return { text: String(done) }
+  return { text: `${done}/${total}`, fraction: Math.min(1, Math.max(0, done / total)) }
+}
+
+/** Returns a bar of ten characters for the completed share of a call, such as `███░░░░░░░`. */
+export function progressBar(fraction: number): string {
+  const full = Math.floor(fraction * 10)
+  return "█".repeat(full) + "░".repeat(10 - full)
 }
 
 function hasFailed({ exit, signal, timedOut }: Record<string, unknown>): boolean {

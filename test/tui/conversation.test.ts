@@ -157,6 +157,16 @@ describe("lines above the screen", () => {
   })
 })
 
+test("shows the title, the progress and a bar of a running call", () => {
+  const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "call_1" }
+  const metadata = { progress: { done: 3, total: 10 } }
+  const state = { status: "running", title: "uploading", input: {}, metadata, time: { start: 1 } } as const
+  const part: ToolPart = { ...ids, type: "tool", tool: "deploy", state }
+  const options = { theme, worktree: "/w", subagents: new Map(), expandKey: "F8", expanded: false }
+  const [line = ""] = renderCall(part, 80, options)
+  expect(stripVTControlCharacters(line)).toMatch(/^● deploy +· uploading · 3\/10 ███░░░░░░░$/)
+})
+
 describe("a shortened item", () => {
   const options = { theme, worktree: "/w", subagents: new Map(), expandKey: "F8" }
   const input = { command: "go" }

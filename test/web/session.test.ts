@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { describe, expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
+import { tool } from "../session/run.ts"
 import {
   builtPage,
   closeBrowserAfterwards,
@@ -73,6 +74,27 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     expect(await project.read("notes.txt")).toBe("hello\nworld\n")
     await card.waitFor({ state: "detached" })
     expect(problems).toEqual([])
+  })
+
+  test("shows the progress of a running call as a bar", async () => {
+    const finish = Promise.withResolvers<void>()
+    const deploy = tool("deploy", async (_, ctx) => {
+      await ctx.metadata({ title: "uploading", progress: 50 })
+      await finish.promise
+      return { title: "deployed", output: "ok" }
+    })
+    const script = [{ calls: [{ name: "deploy", arguments: {} }] }, { text: "It is deployed." }]
+    const engine = { tools: [deploy], permission: { deploy: "allow" as const } }
+    const { server } = await startPageServer(script, { engine })
+    const { page } = await openLoggedIn(server.url)
+    await startSession(page, "Deploy")
+    const bar = page.getByRole("progressbar")
+    await bar.waitFor()
+    expect(await bar.getAttribute("value")).toBe("0.5")
+    await page.getByText("uploading · 50%").waitFor()
+    finish.resolve()
+    await page.getByText("It is deployed.").waitFor()
+    await bar.waitFor({ state: "detached" })
   })
 
   test("uses a ticket once and removes it from the address", async () => {

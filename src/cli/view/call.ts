@@ -2,9 +2,14 @@ import { stripVTControlCharacters } from "node:util"
 import type { ToolPart } from "../../schema/part.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { showInvisible } from "../../util/invisible.ts"
-import { isRecord } from "../../util/json.ts"
 import { counted } from "../../util/words.ts"
-import { type CallSummary, formatterResults, summarizeCall, todoList } from "../../view/call-summary.ts"
+import {
+  type CallSummary,
+  formatterResults,
+  progressBar,
+  summarizeCall,
+  todoList,
+} from "../../view/call-summary.ts"
 import { clipped, columns, oneLine, visible, wrapped } from "../../view/visible.ts"
 import { style } from "./style.ts"
 
@@ -90,23 +95,17 @@ export function callBody({ state }: ToolPart, width: number): string[] {
 }
 
 /**
- * Returns lines about a running call: its title and progress on one line, and the last `rows` lines of its output.
+ * Returns lines about a running call: its title and progress on one line, with a bar, and the last `rows` lines of its output.
  * Omits a title that repeats the tool's name or an argument. Returns an empty list for a call that is not running.
  */
-export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
+export function progressLines(part: ToolPart, { rows }: { rows: number }): string[] {
+  const { state } = part
   if (state.status !== "running") return []
-  const { title = "", input, metadata = {} } = state
-  const known = new Set([tool, ...Object.values(input)])
-  const words = [known.has(title) ? "" : title, progressOf(metadata)].filter((word) => word !== "")
-  const output =
-    typeof metadata.output === "string" && rows > 0 ? plainLines(metadata.output).slice(-rows) : []
-  return [...(words.length > 0 ? [visible(words.join(" "))] : []), ...output]
-}
-
-/** Returns progress such as `3/10`, or an empty string if the tool reports none. */
-function progressOf({ progress }: Record<string, unknown>): string {
-  if (!isRecord(progress) || typeof progress.done !== "number") return ""
-  return typeof progress.total === "number" ? `${progress.done}/${progress.total}` : String(progress.done)
+  const { details, fraction } = summarizeCall(part, "")
+  const words = fraction === undefined ? details : [...details, progressBar(fraction)]
+  const output = state.metadata?.output
+  const lines = typeof output === "string" && rows > 0 ? plainLines(output).slice(-rows) : []
+  return [...(words.length > 0 ? [visible(words.join(" "))] : []), ...lines]
 }
 
 /**
