@@ -177,14 +177,17 @@ async function goTo(scroller: HTMLElement, { id, offset }: Place): Promise<void>
 }
 
 const ends = {
+  incomplete: "The answer is incomplete. Send a message to continue.",
   failed: "The run failed. Send a message to try again.",
   limit: "The run reached a limit. Send a message to continue.",
   interrupted: "The run was stopped. Send a message to continue.",
 } as const
 
-function RunEnd({ state: { lastRun, error, isRunning } }: { state: SessionState }) {
+function RunEnd({ state: { lastRun, error, isRunning, messages } }: { state: SessionState }) {
   if (isRunning) return null
-  if (error)
+  const last = messages.at(-1)?.message
+  const isShown = last?.role === "assistant" && last.error?.message === error?.message
+  if (error && !isShown)
     return (
       <p class="problem" role="alert">
         <Icon name="error" /> {error.message}

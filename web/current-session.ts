@@ -225,6 +225,7 @@ export function answersHere(requestID: string): void {
 
 const endings = {
   completed: "The agent has finished.",
+  incomplete: "The answer is incomplete.",
   failed: "The run failed.",
   limit: "The run reached a limit.",
   interrupted: "The run was stopped.",

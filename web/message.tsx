@@ -96,7 +96,9 @@ function PartView({ part, parts, worktree }: PartProps) {
     case "retry":
       return (
         <p class="muted small">
-          Attempt {part.attempt} failed ({part.error}). The request is sent again.
+          {part.delayMs === 0
+            ? part.error
+            : `Attempt ${part.attempt} failed (${part.error}). The request is sent again.`}
         </p>
       )
     case "patch":

@@ -29,10 +29,11 @@ export interface Refusal {
 }
 
 /**
- * The status of a run that ended. `limit` means that the run reached its step, token, cost or time limit, or that three
- * repeated calls were refused. A refused call does not make a run fail.
+ * The status of a run that ended. `incomplete` means that the model's last answer ended early or was empty. `limit` means
+ * that the run reached its step, token, cost or time limit, or that three repeated calls were refused. A refused call
+ * does not make a run fail.
  */
-export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
+export type RunStatus = "completed" | "incomplete" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
   "session.created": { session: Session }

@@ -1,7 +1,6 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
@@ -13,6 +12,7 @@ import { UsageError } from "../util/errors.ts"
 import { tooLong } from "./answer-guard.ts"
 import { type CallRequest, callOptions } from "./call-options.ts"
 import { ProviderError } from "./errors.ts"
+import { readFinishReason } from "./finish-reason.ts"
 import { type ModelInfo, modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
@@ -65,7 +65,13 @@ export type StepEvent =
       input: string
       metadata?: Record<string, unknown>
     }
-  | { type: "finish"; reason: FinishReason; tokens: Tokens }
+  | {
+      type: "finish"
+      reason: FinishReason
+      /** The server's word for the reason, if the answer ended early. */
+      raw?: string
+      tokens: Tokens
+    }
 
 /**
  * Requests one step and streams the answer. The event `finish` comes exactly once, at the end. A `tool-call` may come
@@ -141,7 +147,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
           if (value.finishReason.unified === "interrupted") throw incompleteAnswer(modelName(ref))
           finish = {
             type: "finish",
-            reason: readReason(value.finishReason),
+            ...readFinishReason(value.finishReason),
             tokens: readTokens(value.usage),
           }
           watch.setLimit(closingMs)
@@ -225,10 +231,6 @@ function remember(
 
 /** Ignores errors from a canceled stream. */
 function ignoreLateFailure(): void {}
-
-function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
-  return unified === "interrupted" ? "error" : unified
-}
 
 /**
  * Converts token counts. `input` excludes cached tokens, and `output` excludes reasoning. If the server does not report

@@ -7,7 +7,16 @@ export type ModelRef = z.infer<typeof ModelRef>
 
 /** The error that ended an answer. */
 export const MessageError = z.object({
-  name: z.enum(["aborted", "provider", "auth", "context-overflow", "limit", "output", "unknown"]),
+  name: z.enum([
+    "aborted",
+    "provider",
+    "auth",
+    "context-overflow",
+    "limit",
+    "output",
+    "incomplete",
+    "unknown",
+  ]),
   message: z.string(),
   status: z.number().optional(),
 })
@@ -37,6 +46,8 @@ export const AssistantMessage = z.object({
   cost: z.number(),
   tokens: Tokens,
   finish: FinishReason.optional(),
+  /** The server's word for the reason, if the answer ended early. */
+  rawFinish: z.string().optional(),
   error: MessageError.optional(),
 })
 export type AssistantMessage = z.infer<typeof AssistantMessage>

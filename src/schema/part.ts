@@ -67,7 +67,7 @@ export type Tokens = z.infer<typeof Tokens>
 
 /**
  * Reason why a step ended. `tool-calls` means that the model waits for results. `length` means that the output limit
- * was reached.
+ * was reached. `other` is a reason that Tackle does not know.
  */
 export const FinishReason = z.enum(["stop", "length", "content-filter", "tool-calls", "error", "other"])
 export type FinishReason = z.infer<typeof FinishReason>
@@ -82,7 +82,10 @@ export const StepFinishPart = z.object({
 })
 export type StepFinishPart = z.infer<typeof StepFinishPart>
 
-/** A provider error. The step is retried after `delayMs`. */
+/**
+ * A failed attempt. The step is retried after `delayMs`. If `delayMs` is 0, the answer was cut off or empty, and the
+ * next step continues it. `error` then describes both.
+ */
 export const RetryPart = z.object({
   ...base,
   type: z.literal("retry"),

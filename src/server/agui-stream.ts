@@ -154,7 +154,7 @@ export function createAguiStream({
       completed({ status, text }, { error }) {
         if (status === "interrupted") return finished({ outcome: { type: "cancelled" } })
         if (status === "failed") return [{ type: "RUN_ERROR", message: error ?? "The run failed." }]
-        return finished({ outcome: { type: "success" }, result: { status, text } })
+        return finished({ outcome: { type: "success" }, result: { status, text, error } })
       },
       withdrawn: () => finished({ outcome: { type: "cancelled" } }),
       failed: (message) => [{ type: "RUN_ERROR", message }],

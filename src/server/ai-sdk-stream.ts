@@ -105,7 +105,11 @@ export function createUiStream({
 }): EventMapper<UiChunk> {
   /** Ends a message. The metadata contains the number that the client sends with its next request. */
   function finish(seq: number, ...last: UiChunk[]): UiChunk[] {
-    return [{ type: "message-metadata", messageMetadata: { tackle: { sessionID, seq } } }, ...last]
+    return [metadata({ seq }), ...last]
+  }
+
+  function metadata(tackle: { seq: number; notice?: string | undefined }): UiChunk {
+    return { type: "message-metadata", messageMetadata: { tackle: { sessionID, ...tackle } } }
   }
 
   function fail(seq: number, errorText: string): UiChunk[] {
@@ -135,6 +139,8 @@ export function createUiStream({
     completed({ status }, { seq, error }) {
       if (status === "interrupted") return finish(seq, { type: "abort" })
       if (status === "failed") return fail(seq, error ?? "The run failed.")
+      if (status === "incomplete")
+        return [metadata({ seq, notice: error }), { type: "finish", finishReason: "other" }]
       return finish(seq, { type: "finish", finishReason: status === "limit" ? "length" : "stop" })
     },
     withdrawn: ({ seq }) => finish(seq, { type: "abort" }),

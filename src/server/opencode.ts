@@ -66,6 +66,7 @@ const errorNames: Partial<Record<MessageError["name"], string>> = {
   aborted: "MessageAbortedError",
   auth: "ProviderAuthError",
   "context-overflow": "ContextOverflowError",
+  incomplete: "MessageOutputLengthError",
   output: "StructuredOutputError",
   provider: "APIError",
 }

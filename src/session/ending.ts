@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
-import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Spent } from "../schema/spending.ts"
 import { StoreError } from "../store/store.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
@@ -40,7 +40,7 @@ export function conclude(
     sessionID,
     status,
     exitCode: exitCodeOf(result),
-    text: answer ?? lastText(past, messages.at(-1)?.id),
+    text: answer ?? answerText(past, messages),
     messageIDs: past.flatMap(({ message: { role, id } }) => (role === "user" && id >= first.id ? [id] : [])),
     usage: sumUsage([...messages, ...spent]),
     refused: turn.refused,
@@ -97,8 +97,8 @@ export function withOthers(end: Ending, children: readonly Ending[], before: rea
 }
 
 /**
- * Returns the exit code: 0 for a completed run, 1 for a failed run, 3 for a completed run with refused calls, 4 for a
- * run that reached a limit, and 130 for an interrupted run.
+ * Returns the exit code: 0 for a completed run, 1 for a failed run, 3 for a completed run with refused calls and for an
+ * incomplete answer, 4 for a run that reached a limit, and 130 for an interrupted run.
  */
 function exitCodeOf({ status, turn }: LoopResult): number {
   return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
@@ -106,7 +106,13 @@ function exitCodeOf({ status, turn }: LoopResult): number {
 
 const refusedCode = 3
 
-const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
+const exitCodes: Record<RunStatus, number> = {
+  completed: 0,
+  failed: 1,
+  incomplete: 3,
+  limit: 4,
+  interrupted: 130,
+}
 
 /** Returns the status of a run that ended with an error that its loop does not handle. */
 function brokenStatus(error: unknown): RunStatus {
@@ -114,7 +120,18 @@ function brokenStatus(error: unknown): RunStatus {
   return error instanceof TimeoutError ? "limit" : "failed"
 }
 
-function lastText(history: readonly MessageWithParts[], messageID: string | undefined): string {
-  const last = history.findLast(({ message }) => message.id === messageID)
-  return (last?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+/** Returns the text of the last message. If the message continues an answer that was cut off, returns both texts. */
+function answerText(history: readonly MessageWithParts[], messages: readonly AssistantMessage[]): string {
+  const entries = messages.flatMap(({ id }) => history.findLast(({ message }) => message.id === id) ?? [])
+  const start = entries.findLastIndex((_, index) => !isCutOff(entries[index - 1]))
+  return entries.slice(start).map(textOf).join("")
+}
+
+function isCutOff(entry: MessageWithParts | undefined): boolean {
+  if (entry?.message.role !== "assistant" || entry.message.finish !== "length") return false
+  return !entry.parts.some(({ type }) => type === "tool")
+}
+
+function textOf({ parts }: MessageWithParts): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
 }

@@ -11,6 +11,7 @@ import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
+import { createAnswerCheck } from "./answer-check.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
 import { handOver, postNote } from "./post-message.ts"
@@ -39,6 +40,7 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
   const { run } = first
   const { engine, budget, shared, spending, contextLimit, history, demand, signal } = run
   const turn = newTurn()
+  const answer = demand ?? createAnswerCheck()
   const messages: AssistantMessage[] = []
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, error })
   let active = first
@@ -94,18 +96,22 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
       nest: processor.nest,
     }
     await runCalls(calls, step)
-    const isEnd = calls.length === 0 && !demand
-    await processor.end(signal.aborted ? stopped(signal)[1] : undefined, { waits: !isEnd })
+    const verdict = answer.check(processor)
+    const isOver = signal.aborted || isLast
+    if (!isOver && verdict.kind === "retry" && verdict.notice !== undefined)
+      await processor.retry({ attempt: 1, error: verdict.notice, delayMs: 0 })
+    const incomplete = !isOver && verdict.kind === "failed" ? verdict.error : undefined
+    const waits = calls.length > 0 || verdict.kind !== "met"
+    await processor.end(signal.aborted ? stopped(signal)[1] : incomplete, { waits })
     if (turn.handover) user = await handOver(run, turn.handover)
     turn.handover = undefined
 
     if (signal.aborted) return result(...stopped(signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
-    const verdict = demand?.judge(processor.parts)
     if (isLast) return result("limit", limit)
-    if (verdict?.kind === "failed") return result("failed", verdict.error)
-    if (verdict?.kind === "retry") user = await postNote(run, verdict.message)
-    else if (verdict ? verdict.kind === "met" : calls.length === 0) return result("completed")
+    if (verdict.kind === "failed") return result(demand ? "failed" : "incomplete", verdict.error)
+    if (verdict.kind === "met") return result("completed")
+    if (verdict.kind === "retry") user = await postNote(run, verdict.message)
     if (user.agent !== active.agent.name || !active.isCurrent()) active = await run.activate(user.agent)
   }
   return result("limit", stepsMessage(budget.maxSteps))

@@ -1,4 +1,5 @@
 import type { Call } from "../call/context.ts"
+import { endedEarly } from "../model/finish-reason.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { StepEvent } from "../model/stream.ts"
 import type { AssistantMessage, MessageError } from "../schema/message.ts"
@@ -10,7 +11,6 @@ import type {
   StepFinishPart,
   StepStartPart,
   TextPart,
-  Tokens,
   ToolPart,
 } from "../schema/part.ts"
 import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../schema/tool-moves.ts"
@@ -117,9 +117,10 @@ export function startStep(
     else await write([{ ...part }], { durable })
   }
 
-  function finish(why: FinishReason, tokens: Tokens): void {
+  function finish({ reason: why, raw, tokens }: Extract<StepEvent, { type: "finish" }>): void {
     reason = why
     message.finish = why
+    if (raw !== undefined) message.rawFinish = raw
     message.tokens = tokens
     message.cost = costOf(tokens, model.cost)
     message.time = { ...message.time, completed: currentTime() }
@@ -168,11 +169,11 @@ export function startStep(
           calls.complete(event)
           return undefined
         case "finish":
-          finish(event.reason, event.tokens)
+          finish(event)
           return undefined
       }
     },
-    calls: () => calls.pending({ cutOff: reason === "length" }),
+    calls: () => calls.pending({ cutOff: endedEarly(reason) }),
     async nest(parentCallID, nested) {
       const added = nested.map(({ callID, tool, raw }) => {
         const part = add<ToolPart>({
@@ -379,8 +380,7 @@ function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
     get: (callID: string) => calls.get(callID),
     all: () => [...calls.values()],
     /**
-     * Returns the calls to run, in order. `cutOff` is true if the answer reached its output limit, possibly inside a
-     * call.
+     * Returns the calls to run, in order. `cutOff` is true if the answer ended early, possibly inside a call.
      */
     pending({ cutOff }: { cutOff: boolean }): Call[] {
       return [...calls.values()].flatMap(({ callID, tool, state, metadata }) => {

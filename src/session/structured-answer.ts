@@ -2,11 +2,11 @@ import * as z from "zod"
 import { type AnswerSchema, readAnswerSchema } from "../model/answer-schema.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
-import type { MessageError } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
+import type { AnswerCheck, Verdict } from "./answer-check.ts"
 
 /** Name of the tool for a structured answer, for servers without a native answer format. */
 const answerTool = "final_answer"
@@ -14,25 +14,14 @@ const answerTool = "final_answer"
 /** Maximum number of times the model is asked to correct its answer before the run fails. */
 const maxRetries = 2
 
-/**
- * The verdict on a step. With `met`, the model has given a valid answer. With `open`, the run continues. With `retry`,
- * the model stopped without a valid answer, and receives `message`. With `failed`, no attempts are left.
- */
-export type Verdict =
-  | { kind: "met" | "open" }
-  | { kind: "retry"; message: string }
-  | { kind: "failed"; error: MessageError }
-
 /** The structured answer that one run requires, and the progress toward it. */
-export interface StructuredAnswer {
+export interface StructuredAnswer extends AnswerCheck {
   /** Instructions for the model, sent with the prompt. */
   readonly instructions: string
   /** The answer format for servers that support answer formats. */
   readonly format?: JsonSchema
   /** The tool to offer if the server does not support a format. */
   readonly tool?: OfferedTool
-  /** Returns the verdict on a step, based on its parts. Must be called after each step. */
-  judge(parts: readonly Part[]): Verdict
   /** The answer as one line of JSON. Undefined until the model has given a valid answer. */
   readonly answer: string | undefined
 }
@@ -72,7 +61,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
     get answer() {
       return answer
     },
-    judge(parts) {
+    check({ parts }) {
       if (answer !== undefined) return { kind: "met" }
       const calls = parts.filter((part) => part.type === "tool")
       const refused = calls.find(({ tool }) => tool === answerTool)

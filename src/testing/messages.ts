@@ -86,6 +86,7 @@ function head(reply: Reply, asked: Asked) {
 }
 
 function stop(reply: Reply) {
-  const reason = reply.finish === "length" ? "max_tokens" : reply.calls?.length ? "tool_use" : "end_turn"
+  const { finish = reply.calls?.length ? "tool_use" : "end_turn" } = reply
+  const reason = finish === "length" ? "max_tokens" : finish
   return { stop_reason: reason, stop_sequence: null }
 }

@@ -45,8 +45,8 @@ export interface Reply {
   reasoning?: string
   calls?: ScriptedCall[]
   /**
-   * Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. The Responses and Messages APIs use
-   * only `length`.
+   * Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. `length` is sent
+   * in the words of each API. The Responses API sends other reasons as the reason of an incomplete answer.
    */
   finish?: string
   /**

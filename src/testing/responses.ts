@@ -24,7 +24,7 @@ function events(reply: Reply, asked: Asked): EventStream {
     ),
     event("response.output_item.done", { output_index, item }),
   ])
-  const status = isCutShort(reply) ? "incomplete" : "completed"
+  const status = reply.finish === undefined ? "completed" : "incomplete"
   const ending = [event(`response.${status}`, { response: responseOf(reply, asked, status) })]
   return { content: [...opening, ...content], ending }
 }
@@ -120,10 +120,6 @@ function contentOf(item: Item, pieceSize?: number): { type: string; [field: stri
   }
 }
 
-function isCutShort({ finish }: Reply): boolean {
-  return finish === "length"
-}
-
 function responseOf(reply: Reply, asked: Asked, status: string) {
   const { input, output, cached = 0, reasoning: thought = 0 } = usageOf(reply, asked.bytes)
   return {
@@ -132,7 +128,10 @@ function responseOf(reply: Reply, asked: Asked, status: string) {
     created_at: 1_730_303_400 + asked.index,
     status,
     error: null,
-    incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
+    incomplete_details:
+      status === "incomplete"
+        ? { reason: reply.finish === "length" ? "max_output_tokens" : reply.finish }
+        : null,
     model: asked.body.model ?? null,
     output: outputItems(reply, asked),
     usage: {

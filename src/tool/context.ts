@@ -217,10 +217,13 @@ export interface SubagentProgress {
   usage: Usage
 }
 
-/** Result of a subagent. `limit` has the same meaning as in `RunStatus`. `text` is then a partial result. */
+/**
+ * Result of a subagent. `incomplete` and `limit` have the same meaning as in `RunStatus`. `text` is then a partial
+ * result.
+ */
 export interface SubagentResult {
   sessionID: string
-  status: "completed" | "failed" | "limit" | "interrupted"
+  status: "completed" | "incomplete" | "failed" | "limit" | "interrupted"
   /** The subagent's last message. May be empty. */
   text: string
   /** Reason why the subagent did not complete. */

@@ -46,8 +46,8 @@ class TaskFailedError extends TackleError {
 }
 
 /**
- * Creates the task tool, which runs a subagent and returns its last message. If the subagent reaches a limit, the call
- * still succeeds.
+ * Creates the task tool, which runs a subagent and returns its last message. If the subagent reaches a limit or
+ * its answer ended early, the call still succeeds.
  */
 export function createTaskTool({ subagents }: TaskOptions): Info<typeof parameters> {
   return define("task", async (init) => ({
@@ -113,7 +113,7 @@ function resultOf(result: SubagentResult, { description, agent }: Task): ToolRes
   const { sessionID, status, text, cause, count, usage, durationMs } = result
   const head = `task_id: ${sessionID} (${agent}, ${counted(count, "call")}, ${formatSeconds(durationMs)})`
   const note =
-    status === "limit"
+    status === "limit" || status === "incomplete"
       ? `[The subagent did not finish. ${cause ?? "A limit was reached."} The partial result follows; pass the task_id to continue.]\n`
       : ""
   return {

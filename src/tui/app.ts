@@ -433,6 +433,7 @@ export function createApp(options: AppOptions): App {
       return durationMs < minDoneMs ? [] : [clip(theme.dim(`✓ done · ${durationText(durationMs)}`), width)]
     }
     const ends = {
+      incomplete: "The answer is incomplete.",
       failed: "The run failed.",
       limit: "The run stopped at a limit.",
       interrupted: "The run was interrupted.",

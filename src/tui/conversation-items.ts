@@ -114,7 +114,8 @@ function renderPart(part: Part, width: number, options: CallOptions): string[] {
       return renderCall(part, width, options)
     case "retry": {
       const seconds = Math.ceil(part.delayMs / 1000)
-      const text = `↻ attempt ${part.attempt} failed, retrying in ${seconds} s: ${visible(part.error)}`
+      const failed = part.delayMs === 0 ? "" : `attempt ${part.attempt} failed, retrying in ${seconds} s: `
+      const text = `↻ ${failed}${visible(part.error)}`
       return [...wrap(theme.warning(text), width), ""]
     }
     case "compaction":

@@ -71,12 +71,21 @@ test("shows below a call which formatters changed the file and which failed", as
   )
 })
 
-test("reports a run that the model ends without text, and only such a run", async () => {
-  const machine = await createMachine({ script: [{ text: "" }, { text: "Yes." }] })
+test("reports an answer that is empty or ended early, with exit code 3", async () => {
+  const machine = await createMachine({
+    script: [{}, {}, { text: "Ha", finish: "length" }, { text: "lf" }, { text: "No", finish: "safety" }],
+  })
   const silent = await machine.run(["run", "hi"])
-  expect(silent).toMatchObject({ code: 0, stdout: "" })
-  expect(silent.stderr).toMatch(/^the run ended without an answer from the model\ndone · /m)
-  expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
+  expect(silent).toMatchObject({ code: 3, stdout: "" })
+  expect(silent.stderr).toMatch(/^↻ The answer contains no text\. The model is asked again\.$/m)
+  expect(silent.stderr).toMatch(/^the answer is incomplete · /m)
+  const continued = await machine.run(["run", "hi"])
+  expect(continued.code).toBe(0)
+  expect(continued.stderr).toMatch(/^↻ The answer ended early because .* output limit \(length\)\./m)
+  const filtered = await machine.run(["run", "--format", "json", "hi"])
+  expect(filtered.code).toBe(3)
+  expect(filtered.stdout).toMatch(/"type":"session.error".*"name":"incomplete".*content filter \(safety\)/)
+  expect(filtered.stdout).toContain('"status":"incomplete","exitCode":3,"text":"No"')
 })
 
 test("prints only the repeated answer to a pipe if the first answer broke off", async () => {

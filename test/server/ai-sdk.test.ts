@@ -93,6 +93,17 @@ test("a chat of the AI SDK finishes a task with an approved permission", async (
   expect(chat.messages).toHaveLength(2)
 })
 
+test("an answer that ended early is reported in the message's metadata", async () => {
+  const { server, request, directory } = await setUp([{ text: "Half", finish: "content_filter" }])
+  const { body: session } = await request("POST", "/session", { body: { directory } })
+  const chat = openChat(server.url, session.id)
+  await chat.sendMessage({ text: "go" })
+  expect(shapes(await settled(chat)).at(-1)).toBe("text: Half")
+  expect(chat.lastMessage?.metadata).toMatchObject({
+    tackle: { notice: expect.stringContaining("content filter") },
+  })
+})
+
 test("a refused permission becomes a denied call, and the model continues", async () => {
   const { server, request, directory } = await setUp(script, { engine: { permission: { bash: "ask" } } })
   const { body: session } = await request("POST", "/session", { body: { directory } })

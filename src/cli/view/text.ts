@@ -1,5 +1,5 @@
 import type { WriteStream } from "node:tty"
-import type { EventOf, TackleEvent } from "../../event/events.ts"
+import type { EventOf, RunStatus, TackleEvent } from "../../event/events.ts"
 import { modelName } from "../../model/model.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
@@ -319,6 +319,7 @@ function callKey({ messageID, callID }: { messageID: string; callID: string }): 
 
 /** Describes a retry of a request to the model. */
 function retryText({ attempt, delayMs, error }: RetryPart): string {
+  if (delayMs === 0) return `↻ ${error}`
   return `↻ attempt ${attempt} failed, retrying in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
@@ -328,14 +329,19 @@ function fillingText({ used, room }: EventOf<"context.filling">): string {
   return `! ${share}: a summary will replace older messages when the context is full`
 }
 
-/**
- * Describes how a run ended, and its usage. With `hint`, also says how to continue the session. Reports an empty
- * answer, because it would otherwise look like a defect.
- */
+const runWords: Record<RunStatus, string> = {
+  completed: "done",
+  incomplete: "the answer is incomplete",
+  failed: "failed",
+  limit: "stopped by a limit",
+  interrupted: "interrupted",
+}
+
+/** Describes how a run ended, and its usage. With `hint`, also says how to continue the session. */
 function summary(event: EventOf<"run.completed">, hint?: Pick<TextViewOptions, "serverFlags">): string[] {
-  const { status, text, usage, refused, durationMs, sessionID } = event
+  const { status, usage, refused, durationMs, sessionID } = event
   const words = [
-    { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
+    runWords[status],
     `${(durationMs / 1000).toFixed(1)} s`,
     ...usageWords(usage),
     ...(refused.length > 0 ? [`${refused.length} refused`] : []),
@@ -343,9 +349,6 @@ function summary(event: EventOf<"run.completed">, hint?: Pick<TextViewOptions, "
   const server = hint?.serverFlags === undefined ? "" : ` ${hint.serverFlags}`
   const rules = allowHint(refused.filter(({ by }) => by === "no-terminal"))
   return [
-    ...(status === "completed" && text.trim() === ""
-      ? ["the run ended without an answer from the model"]
-      : []),
     words.join(" · "),
     ...(rules === undefined ? [] : [rules]),
     ...(hint ? [asTyped(`continue with: tackle run${server} -s ${sessionID} "…"`)] : []),

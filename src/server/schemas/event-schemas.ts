@@ -42,9 +42,9 @@ const RunCompleted = z.object({
   type: z.literal("run.completed"),
   ...sequenced,
   status: z
-    .enum(["completed", "failed", "limit", "interrupted"])
+    .enum(["completed", "incomplete", "failed", "limit", "interrupted"])
     .describe(
-      "`limit`: a limit of steps, tokens, cost or time was reached, or three repeated calls were refused. Refused calls do not fail a run",
+      "`incomplete`: the model's last answer ended early or was empty. `limit`: a limit of steps, tokens, cost or time was reached, or three repeated calls were refused. Refused calls do not fail a run",
     ),
   exitCode: z.number().describe("Exit code of `tackle run`"),
   text: z.string().describe("The model's last text"),
