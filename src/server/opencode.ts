@@ -1,7 +1,12 @@
+import type { Agent } from "../agent/agent.ts"
+import type { Tackle } from "../engine/tackle.ts"
 import type { TackleEvent } from "../event/events.ts"
+import { type ModelInfo, modelName } from "../model/model.ts"
 import type { Message, MessageError, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
+import type { Command } from "../session/command.ts"
+import type { FileDiff } from "../session/session-diff.ts"
 
 /** An object in the format of OpenCode's API. */
 export type OpenCodeObject = Record<string, unknown>
@@ -29,6 +34,79 @@ export function toOpenCodeSession(session: Session, version: string): OpenCodeOb
     version,
     time,
     revert: last === undefined ? undefined : { messageID: last },
+  }
+}
+
+/** Returns an agent in OpenCode's format. The rules are those of the user's config. */
+export function toOpenCodeAgent(agent: Agent): OpenCodeObject {
+  const { name, description, mode, prompt, model, temperature, steps, permission } = agent
+  const rules = permission.map(({ permission, pattern, action }) => ({ permission, pattern, action }))
+  return { ...{ name, description, mode, prompt, model, temperature, steps }, permission: rules, options: {} }
+}
+
+/** Returns a command in OpenCode's format. */
+export function toOpenCodeCommand({ name, description, template, origin }: Command): OpenCodeObject {
+  return { name, description, template, source: origin ?? "command", hints: [] }
+}
+
+/** Returns a changed file in OpenCode's format. */
+export function toOpenCodeDiff({ path, kind, diff = "" }: FileDiff, worktree: string): OpenCodeObject {
+  const count = (sign: string) =>
+    diff.split("\n").filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
+  const file = path.startsWith(`${worktree}/`) ? path.slice(worktree.length + 1) : path
+  const status = kind === "changed" ? "modified" : kind
+  return { file, status, patch: diff, additions: count("+"), deletions: count("-") }
+}
+
+/** Returns a project's agents and commands as OpenCode's config contains them. */
+export function toOpenCodeConfig({ agents, commands }: Pick<Tackle, "agents" | "commands">): OpenCodeObject {
+  const agent = [...agents.values()].map(({ name, description, mode, model }) => [
+    name,
+    { description, mode, model: model && modelName(model) },
+  ])
+  const command = commands().map(({ name, description, template }) => [name, { description, template }])
+  return { agent: Object.fromEntries(agent), command: Object.fromEntries(command) }
+}
+
+/** Returns models by provider in OpenCode's format, without keys. The default of a provider is its first model. */
+export function toOpenCodeProviders(models: readonly ModelInfo[]): OpenCodeObject {
+  const providers = [...Map.groupBy(models, ({ ref }) => ref.providerID)].map(([id, own]) => ({
+    id,
+    name: id,
+    source: "config",
+    env: [],
+    options: {},
+    models: Object.fromEntries(own.map((model) => [model.ref.modelID, toOpenCodeModel(model)])),
+  }))
+  const first = models.map(({ ref }) => [ref.providerID, ref.modelID] as const).toReversed()
+  return { providers, default: Object.fromEntries(first) }
+}
+
+function toOpenCodeModel({
+  ref,
+  name,
+  toolCall,
+  limit,
+  cost,
+  attachment = false,
+  server,
+}: ModelInfo): OpenCodeObject {
+  const media = (isAccepted: boolean) => ({
+    ...{ text: true, image: isAccepted, pdf: isAccepted, audio: false, video: false },
+  })
+  return {
+    ...{ id: ref.modelID, providerID: ref.providerID, name },
+    api: { id: ref.modelID, url: server?.host ?? "", npm: server?.package ?? "" },
+    capabilities: {
+      ...{ temperature: true, reasoning: false, attachment, toolcall: toolCall, interleaved: false },
+      ...{ input: media(attachment), output: media(false) },
+    },
+    cost: {
+      ...{ input: cost?.input ?? 0, output: cost?.output ?? 0 },
+      cache: { read: cost?.cacheRead ?? 0, write: cost?.cacheWrite ?? 0 },
+    },
+    limit: { context: limit.context ?? 0, output: limit.output ?? 0 },
+    ...{ status: "active", options: {}, headers: {}, release_date: "" },
   }
 }
 

@@ -13,7 +13,7 @@ const script: Script = ({ body: { messages } }) =>
       }
     : { text: "It is done.", pieceSize: 4, pieceDelayMs: 5 }
 
-async function openClient(answers: Script, permission: Record<string, "ask" | "allow">) {
+async function openClient(answers: Script, permission: Record<string, "ask" | "allow" | "deny">) {
   const { server, project, directory } = await setUp(answers, { engine: { permission } })
   const client = createOpencodeClient({
     baseUrl: `${server.url}/opencode`,
@@ -239,4 +239,61 @@ test("a prompt of OpenCode's client that waits for a permission ends when the cl
   const { body } = await request("GET", `/opencode/permission?directory=${encodeURIComponent(directory)}`)
   expect(body).toHaveLength(1)
   expect(problems).toEqual([])
+})
+
+test("OpenCode's client reads the project, its files and the data of its sessions", async () => {
+  const answers: Script = ({ body: { messages } }) =>
+    messages.at(-1)?.role !== "user"
+      ? { text: "Done." }
+      : {
+          calls: [
+            { name: "write", arguments: { filePath: "made.txt", content: "one\ntwo\n" } },
+            {
+              name: "todowrite",
+              arguments: { todos: [{ content: "rest", status: "pending", priority: "low" }] },
+            },
+            { name: "task", arguments: { description: "look", prompt: "Look.", subagent_type: "explore" } },
+          ],
+        }
+  const { client, project, server } = await openClient(answers, { "*": "allow" })
+  const lines = Array.from({ length: 2_500 }, (_, line) => `line ${line}`).join("\n")
+  await project.write("long.txt", lines)
+  const { data: session } = await client.session.create({})
+  const sessionID = session?.id ?? ""
+  await client.session.prompt({ sessionID, parts: [{ type: "text", text: "make a file" }] })
+
+  const { data: agents = [] } = await client.app.agents()
+  expect(agents.map(({ name }) => name)).toEqual(expect.arrayContaining(["build", "plan", "explore"]))
+  expect((await client.config.get()).data?.agent).toHaveProperty("build.mode", "primary")
+  const { data: known } = await client.config.providers()
+  expect(known?.providers.map(({ id }) => id)).toContain("test")
+  expect(JSON.stringify(known)).not.toContain("apiKey")
+  const { data: current } = await client.project.current()
+  const { data: path } = await client.path.get()
+  expect(path).toMatchObject({ worktree: current?.worktree, directory: session?.directory })
+  expect((await client.command.list()).data).toEqual(expect.any(Array))
+  expect((await client.mcp.status()).data).toEqual({})
+  expect((await client.session.todo({ sessionID })).data).toMatchObject([
+    { content: "rest", status: "pending" },
+  ])
+  expect((await client.session.diff({ sessionID })).data).toMatchObject([
+    { file: "made.txt", status: "added", additions: 2, deletions: 0, patch: expect.stringContaining("+one") },
+  ])
+  expect((await client.session.children({ sessionID })).data).toMatchObject([{ parentID: sessionID }])
+  expect((await client.find.files({ query: "mde" })).data).toEqual(["made.txt"])
+  expect((await client.file.read({ path: "long.txt" })).data).toEqual({ type: "text", content: lines })
+  await expect(client.file.read({ path: "missing.txt" })).rejects.toThrow()
+
+  const reader = createOpencodeClient({
+    baseUrl: `${server.url}/opencode`,
+    headers: { authorization: `Bearer ${tokens.read}` },
+  })
+  expect((await reader.mcp.status()).response?.status).toBe(403)
+})
+
+test("OpenCode's client reads no file that a rule denies", async () => {
+  const { client, project } = await openClient(script, { read: "deny" })
+  await project.write("secret.txt", "hidden")
+  await expect(client.file.read({ path: "secret.txt" })).rejects.toThrow()
+  expect((await client.find.files({ query: "secret" })).data).toEqual([])
 })

@@ -1,4 +1,3 @@
-import type { Context } from "hono"
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
@@ -9,12 +8,13 @@ import { notFound, ServerError } from "../errors.ts"
 import { streamOfAll } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
 import { assertDataUrls } from "../schemas/input-schemas.ts"
-import { body, createRouter, json, limit, numberIn, route } from "./route.ts"
+import { openCodeProjectRoutes } from "./opencode-project-routes.ts"
+import { directoryOf, openCodeRoute, place } from "./opencode-route.ts"
+import { body, createRouter, limit, numberIn } from "./route.ts"
 
 const anything = z.record(z.string(), z.unknown())
 const session = z.object({ sessionID: z.string() })
 const request = z.object({ requestID: z.string() })
-const place = z.looseObject({ directory: z.string().optional() })
 
 const Prompt = z.looseObject({
   messageID: z.string().optional(),
@@ -30,24 +30,20 @@ const Prompt = z.looseObject({
 export function openCodeRoutes(context: ServerContext) {
   const { engines, store, version } = context
   const routes = createRouter()
+  routes.route("/", openCodeProjectRoutes(context))
   const shown = (info: Parameters<typeof toOpenCodeSession>[0]) => toOpenCodeSession(info, version)
 
-  /** Defines a route. The OpenAPI document does not list the route, because OpenCode's own document describes it. */
-  function add<const R extends Omit<Parameters<typeof route>[0], "responses" | "hide" | "summary">>(
-    config: R,
-  ) {
-    const responses = { 200: json(z.unknown()), 204: { description: "Accepted" } }
-    return route({ ...config, hide: true, responses })
-  }
-
-  routes.openapi(add({ method: "get", path: "/event", scope: "read", request: { query: place } }), (c) => {
-    const directory = engines.resolve(directoryOf(context, c))
-    return c.body(followDirectory(context, directory), 200, { "content-type": "text/event-stream" })
-  })
+  routes.openapi(
+    openCodeRoute({ method: "get", path: "/event", scope: "read", request: { query: place } }),
+    (c) => {
+      const directory = engines.resolve(directoryOf(context, c))
+      return c.body(followDirectory(context, directory), 200, { "content-type": "text/event-stream" })
+    },
+  )
 
   for (const path of ["/session", "/experimental/session"] as const)
     routes.openapi(
-      add({
+      openCodeRoute({
         method: "get",
         path,
         scope: "read",
@@ -72,7 +68,7 @@ export function openCodeRoutes(context: ServerContext) {
     )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session",
       scope: "run",
@@ -101,7 +97,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({ method: "get", path: "/session/status", scope: "read", request: { query: place } }),
+    openCodeRoute({ method: "get", path: "/session/status", scope: "read", request: { query: place } }),
     async (c) => {
       const tackle = engines.find(engines.resolve(directoryOf(context, c)))
       const own = engines.sessions().filter((each) => each.tackle === tackle)
@@ -113,12 +109,17 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({ method: "get", path: "/session/{sessionID}", scope: "read", request: { params: session } }),
+    openCodeRoute({
+      method: "get",
+      path: "/session/{sessionID}",
+      scope: "read",
+      request: { params: session },
+    }),
     async (c) => c.json(shown(await sessionOf(context, c.req.valid("param").sessionID)), 200),
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "patch",
       path: "/session/{sessionID}",
       scope: "run",
@@ -134,7 +135,12 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({ method: "delete", path: "/session/{sessionID}", scope: "admin", request: { params: session } }),
+    openCodeRoute({
+      method: "delete",
+      path: "/session/{sessionID}",
+      scope: "admin",
+      request: { params: session },
+    }),
     async (c) => {
       const { sessionID } = c.req.valid("param")
       const deleted = await withSession(context, sessionID, (_, tackle) => tackle.sessions.delete(sessionID))
@@ -144,7 +150,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "get",
       path: "/session/{sessionID}/message",
       scope: "read",
@@ -166,7 +172,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/message",
       scope: "run",
@@ -184,7 +190,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/prompt_async",
       scope: "run",
@@ -214,7 +220,12 @@ export function openCodeRoutes(context: ServerContext) {
   }
 
   routes.openapi(
-    add({ method: "post", path: "/session/{sessionID}/abort", scope: "run", request: { params: session } }),
+    openCodeRoute({
+      method: "post",
+      path: "/session/{sessionID}/abort",
+      scope: "run",
+      request: { params: session },
+    }),
     async (c) => {
       await withSession(context, c.req.valid("param").sessionID, (handle) => handle.interrupt())
       return c.json(true, 200)
@@ -222,7 +233,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/fork",
       scope: "run",
@@ -241,7 +252,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/summarize",
       scope: "run",
@@ -255,7 +266,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/revert",
       scope: "run",
@@ -274,7 +285,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/session/{sessionID}/unrevert",
       scope: "run",
@@ -291,12 +302,12 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({ method: "get", path: "/permission", scope: "read", request: { query: place } }),
+    openCodeRoute({ method: "get", path: "/permission", scope: "read", request: { query: place } }),
     async (c) => c.json(engines.find(engines.resolve(directoryOf(context, c)))?.pendingRequests() ?? [], 200),
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/permission/{requestID}/reply",
       scope: "reply",
@@ -318,13 +329,13 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({ method: "get", path: "/question", scope: "read", request: { query: place } }),
+    openCodeRoute({ method: "get", path: "/question", scope: "read", request: { query: place } }),
     async (c) =>
       c.json(engines.find(engines.resolve(directoryOf(context, c)))?.questions.pending() ?? [], 200),
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/question/{requestID}/reply",
       scope: "reply",
@@ -339,7 +350,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   routes.openapi(
-    add({
+    openCodeRoute({
       method: "post",
       path: "/question/{requestID}/reject",
       scope: "reply",
@@ -371,22 +382,6 @@ function turnsSince(messages: readonly MessageWithParts[], messageID: string): n
     .filter(({ parts }) =>
       parts.some((part) => part.type === "patch" && !part.undone && part.files.length > 0),
     ).length
-}
-
-/** Returns the directory for a request: from the query, or from the header that OpenCode's client sends. */
-function directoryOf({ engines }: ServerContext, c: Context): string {
-  const header = c.req.header("x-opencode-directory")
-  return c.req.query("directory") ?? (header && decoded(header)) ?? engines.defaultDirectory
-}
-
-function decoded(header: string): string {
-  try {
-    return decodeURIComponent(header)
-  } catch {
-    throw new ServerError("The header x-opencode-directory is not valid percent-encoding.", {
-      code: "directory.invalid",
-    })
-  }
 }
 
 /** Returns the engine with this waiting request. Throws `ServerError` if no engine has the request. */
