@@ -1,3 +1,4 @@
+import type { PermissionConfig } from "../permission/rules.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Rule, Ruleset } from "../schema/permission.ts"
 
@@ -54,6 +55,8 @@ export interface AgentConfig {
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined
+  /** Rules for this agent in the config format. They precede the rules in `agentRules`. */
+  permission?: PermissionConfig | undefined
   /** Why the agent must not run. Prompts for the agent fail with this text. */
   problem?: string | undefined
 }

@@ -11,16 +11,33 @@ export interface TreeProblem extends Problem {
   unknown: boolean
 }
 
+/** A schema for trees. `json` returns the same schema as JSON Schema, for hints. */
+export interface TreeSchema {
+  /** Returns the schema, limited to the top-level keys. */
+  schema(keys: readonly string[]): z.ZodType
+  json(): Readonly<Record<string, unknown>>
+}
+
+const configFile: TreeSchema = { schema: configSchema, json: configJsonSchema }
+
 /**
- * Checks the tree of a config file against the schema. Returns a problem for each rejected value, in the order of the
- * file's text. The tree must not contain `permission`.
+ * Checks a tree against a schema, by default the schema of config files. Returns a problem for each rejected value, in
+ * the order of the file's text. The tree of a config file must not contain `permission`.
  */
-export function checkTree(tree: ObjectNode): TreeProblem[] {
+export function checkTree(tree: ObjectNode, { schema, json }: TreeSchema = configFile): TreeProblem[] {
   // A process checks its config only a few times, so compiling the schema would take longer than the checks.
-  const schema = configSchema(tree.entries.map(({ key }) => key))
-  const result = schema.safeParse(toPlain(tree), { jitless: true })
+  const result = schema(tree.entries.map(({ key }) => key)).safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
-  return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(tree, issue))].sort(byPosition)
+  const checked = { tree, json }
+  return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(checked, issue))].sort(
+    byPosition,
+  )
+}
+
+/** A tree, and the JSON Schema of its root. */
+interface Checked {
+  tree: ObjectNode
+  json: TreeSchema["json"]
 }
 
 /**
@@ -58,20 +75,21 @@ function reservedKeys(node: ConfigNode, path: Path): TreeProblem[] {
   })
 }
 
-function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
+function toProblems(checked: Checked, issue: z.core.$ZodIssue): TreeProblem[] {
+  const { tree } = checked
   const path = issue.path.map((step) => (typeof step === "symbol" ? String(step) : step))
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const here = [...path, key]
-      const text = `unknown key "${nameOf(here)}".${suggestion(tree, path, key)}`
+      const text = `unknown key "${nameOf(here)}".${suggestion(checked, path, key)}`
       return { position: positionOf(tree, here), path: here, unknown: true, text }
     })
   }
   const meant = issue.code === "invalid_union" ? branchMeant(issue.errors) : undefined
   if (meant) {
-    return meant.flatMap((inner) => toProblems(tree, { ...inner, path: [...issue.path, ...inner.path] }))
+    return meant.flatMap((inner) => toProblems(checked, { ...inner, path: [...issue.path, ...inner.path] }))
   }
-  const { description } = schemaAt(tree, path)
+  const { description } = schemaAt(checked, path)
   const about = { name: nameOf(path), found: nodeAt(tree, path), description }
   const text = describeIssue(issue, about)
   return [{ position: positionOf(tree, path), path, unknown: false, text }]
@@ -117,8 +135,8 @@ function nameOf(path: readonly PropertyKey[]): string {
     .join("")
 }
 
-function suggestion(tree: ObjectNode, path: Path, key: string): string {
-  const { keys, below } = schemaAt(tree, path)
+function suggestion(checked: Checked, path: Path, key: string): string {
+  const { keys, below } = schemaAt(checked, path)
   const [near] = nearNames(key, keys, Math.ceil(key.length / 3))
   if (near) return ` Did you mean "${near}"?`
   const holder = [...below].find(([, names]) => names.includes(key))?.[0]
@@ -239,8 +257,8 @@ export interface SchemaAt {
 }
 
 /** Looks up a path in the JSON Schema. Uses the tree to choose between alternatives. */
-function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
-  let shapes = [configJsonSchema()]
+function schemaAt({ tree, json }: Checked, path: Path): SchemaAt {
+  let shapes = [json()]
   for (const [depth, step] of path.entries()) {
     const node = nodeAt(tree, path.slice(0, depth))
     shapes = shapes.flatMap((shape) => shapesOf(shape, node)).flatMap((shape) => childrenOf(shape, step))

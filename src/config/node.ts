@@ -76,6 +76,24 @@ export function toPlain(node: ConfigNode): unknown {
   return plain
 }
 
+/**
+ * Converts plain values to a node whose parts all have the same position. Omits undefined values. A value that JSON does
+ * not have, such as a function, becomes null.
+ */
+export function fromPlain(value: unknown, position: Position, depth = 0): ConfigNode {
+  if (depth > maxDepth) return { kind: "scalar", position, value: null }
+  if (Array.isArray(value))
+    return { kind: "array", position, items: value.map((item) => fromPlain(item, position, depth + 1)) }
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).flatMap(([key, field]: [string, unknown]) =>
+      field === undefined ? [] : [{ key, position, value: fromPlain(field, position, depth + 1) }],
+    )
+    return { kind: "object", position, entries }
+  }
+  const isScalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+  return { kind: "scalar", position, value: isScalar ? value : null }
+}
+
 /** Returns a copy without the node at `path`, if it exists. */
 export function without<T extends ConfigNode>(node: T, path: Path): T
 export function without(node: ConfigNode, path: Path): ConfigNode {

@@ -6,7 +6,7 @@ import { Action, type Rule } from "../schema/permission.ts"
 import { nearNames } from "../util/similarity.ts"
 import { foundWords } from "./check.ts"
 import { byPosition, type Position, type Problem } from "./errors.ts"
-import { type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
+import { type ConfigNode, entryOf, filterEntries, fromPlain, type ObjectNode } from "./node.ts"
 
 /** Rules from one config file: general rules and rules for individual agents. */
 export interface FileRules {
@@ -151,6 +151,12 @@ export function readRules(node: ConfigNode, path: string): ReadRules {
   // TOML can reopen a table, so the rules are sorted by their order in the text.
   rules.sort(byPosition)
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
+}
+
+/** Reads a section with plain values, such as an option of a program. `path` is the source of the rules. */
+export function plainRules(value: unknown, path: string): { rules: Rule[]; problems: Problem[] } {
+  const { rules, problems } = readRules(fromPlain(value, { file: "", line: 1, column: 1 }), path)
+  return { problems, rules: rules.map((rule) => ({ ...rule, source: { file: path } })) }
 }
 
 /** The fields of a rule in a list. All are required. */

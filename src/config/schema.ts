@@ -20,32 +20,33 @@ const PermissionSection = z.lazy(() =>
 
 const ModelName = z.lazy(() => z.string().regex(/^[^/]+\/./, { error: "expected provider/model" }))
 
-const AgentSection = z.lazy(() =>
-  z.strictObject({
-    model: ModelName.optional().describe("Model for the agent, as provider/model"),
-    prompt: z
-      .string()
-      .optional()
-      .describe("System prompt that replaces the built-in one; {file:path} includes a file"),
-    mode: z
-      .enum(["primary", "subagent", "all"])
-      .optional()
-      .describe("A primary agent talks to the user; a subagent is started by another agent; all allows both"),
-    temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
-    steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
-    permission: PermissionSection.optional(),
-    tools: z
-      .record(z.string(), z.boolean())
-      .optional()
-      .describe("Tools by id or pattern: false removes a tool; true does not override permission rules"),
-    description: z
-      .string()
-      .optional()
-      .describe("Purpose of the agent; the model uses this text to choose subagents"),
-    hidden: z.boolean().optional().describe("Set to true to omit the agent from lists"),
-    disable: z.boolean().optional().describe("Set to true to remove the agent"),
-  }),
-)
+/** Returns the schemas of an agent's fields in a config file. */
+export const agentFields = () => ({
+  model: ModelName.optional().describe("Model for the agent, as provider/model"),
+  prompt: z
+    .string()
+    .optional()
+    .describe("System prompt that replaces the built-in one; {file:path} includes a file"),
+  mode: z
+    .enum(["primary", "subagent", "all"])
+    .optional()
+    .describe("A primary agent talks to the user; a subagent is started by another agent; all allows both"),
+  temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
+  steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
+  permission: PermissionSection.optional(),
+  tools: z
+    .record(z.string(), z.boolean())
+    .optional()
+    .describe("Tools by id or pattern: false removes a tool; true does not override permission rules"),
+  description: z
+    .string()
+    .optional()
+    .describe("Purpose of the agent; the model uses this text to choose subagents"),
+  hidden: z.boolean().optional().describe("Set to true to omit the agent from lists"),
+  disable: z.boolean().optional().describe("Set to true to remove the agent"),
+})
+
+const AgentSection = z.lazy(() => z.strictObject(agentFields()))
 
 const CommandSection = z.lazy(() =>
   z.strictObject({
@@ -257,6 +258,11 @@ export const sectionNames: readonly string[] = Object.keys(sections)
 
 /** Keys that only the user's own config can set, because a project must not choose the program that such a key runs. */
 export const userSections: readonly string[] = ["status_line"]
+
+/** Returns the schema of one section of a config file. */
+export function sectionSchema(name: keyof typeof sections): z.ZodType {
+  return sections[name]()
+}
 
 /** Returns the schema for a config file, limited to `keys`. */
 export function configSchema(keys: readonly string[] = sectionNames): z.ZodType {

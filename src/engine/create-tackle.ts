@@ -39,16 +39,17 @@ import { newId } from "../util/id.ts"
 import { homeDirectory, realPath } from "../util/paths.ts"
 import { createProcessJournal } from "../util/process-journal.ts"
 import { identifyProcess } from "../util/process-table.ts"
+import { checkOptions, checkPermissionNames } from "./check-options.ts"
 import { commandVariables } from "./command-variables.ts"
 import { guardedDataPaths } from "./data-directory.ts"
-import { openDefinitions } from "./definitions.ts"
+import { openDefinitions, withAgentRules } from "./definitions.ts"
 import type { FindFiles } from "./find-files.ts"
 import { defaultRetentionLimits, startHousekeeping } from "./housekeeping.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import { openContents, openDatabase } from "./open-storage.ts"
-import { checkOptions, locationOf, type TackleOptions } from "./options.ts"
+import { locationOf, type TackleOptions } from "./options.ts"
 import type { PluginWiring } from "./plugins.ts"
 import {
   configuredLayers,
@@ -84,11 +85,12 @@ async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["
 
 /**
  * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and catches errors
- * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist, and `StoreError`
+ * that escape from tools. Throws `UsageError` if an option is unknown or invalid or a directory does not exist, and `StoreError`
  * if the database cannot be used.
  */
-export async function createTackle(given: TackleOptions): Promise<Tackle> {
-  checkOptions(given)
+export async function createTackle(unchecked: TackleOptions): Promise<Tackle> {
+  checkOptions(unchecked)
+  const given = withAgentRules(unchecked)
   // Resources close in reverse order, with the engine or as soon as a later resource fails to open.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
@@ -288,6 +290,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onProblem,
   })
   definitions.onChanged(registry.renew)
+  checkPermissionNames(unchecked, registry.ids())
 
   // Reads do not wait for housekeeping. Prompts wait for its first part, and `close` waits for all of it.
   const housekeeping = startHousekeeping({

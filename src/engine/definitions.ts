@@ -1,5 +1,6 @@
 import { type Agent, type AgentConfig, mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
+import { plainRules } from "../config/rules.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import { type Command, type CommandConfig, listCommands } from "../session/command.ts"
 import type { Skill } from "../skill/skill.ts"
@@ -126,7 +127,8 @@ export async function openDefinitions({
   async function take(found: DefinitionSet): Promise<void> {
     const loaded = await loadSkills(found.skillFiles ?? [])
     for (const problem of loaded.problems) report(problem)
-    agents.replace({ ...found, agents: { ...found.agents, ...byPlugins } })
+    const { agents: _, ...rules } = withAgentRules(found)
+    agents.replace({ ...rules, agents: { ...found.agents, ...byPlugins } })
     skills.clear()
     for (const [name, skill] of loaded.skills) skills.set(name, skill)
     commands = found.commands ?? {}
@@ -172,6 +174,34 @@ function usable(agent: Agent): Agent {
     `The agent "${agent.name}" cannot run, because a part of its definition is invalid and may contain rules. ${agent.problem}`,
     undefined,
     "agent.invalid",
+  )
+}
+
+/** Moves the rules of agents to `agentRules`, before the rules there. */
+export function withAgentRules<T extends AgentOptions>(options: T): T {
+  const { agents } = options
+  if (!agents || !Object.values(agents).some(({ permission }) => permission !== undefined)) return options
+  const agentRules: Record<string, Ruleset> = { ...options.agentRules }
+  for (const [name, { permission }] of Object.entries(agents))
+    if (permission !== undefined)
+      agentRules[name] = [
+        ...plainRules(permission, `agents.${name}.permission`).rules,
+        ...(agentRules[name] ?? []),
+      ]
+  return { ...options, agents: withoutRules(agents), agentRules }
+}
+
+/** Returns the agents without their rules. */
+export function withoutRules(agents: AgentOptions["agents"]): AgentOptions["agents"] {
+  return (
+    agents &&
+    Object.fromEntries(
+      Object.entries(agents).map(([name, agent]) => {
+        if (typeof agent !== "object" || agent === null) return [name, agent]
+        const { permission: _, ...rest } = agent
+        return [name, rest]
+      }),
+    )
   )
 }
 

@@ -30,7 +30,6 @@ import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { SearchConfig } from "../tools/web/choose-search.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { nearNames } from "../util/similarity.ts"
 import { type DataPaths, dataPaths, defaultDataDirectory } from "./data-directory.ts"
 import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./housekeeping.ts"
@@ -237,7 +236,8 @@ export interface TackleOptions extends AgentOptions {
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }
 
-const optionNames: Record<keyof TackleOptions, true> = {
+/** The names of all options. */
+export const optionNames: Record<keyof TackleOptions, true> = {
   directory: true,
   worktree: true,
   model: true,
@@ -294,15 +294,6 @@ const optionNames: Record<keyof TackleOptions, true> = {
   agentRules: true,
   projectAgentRules: true,
   environmentAgentRules: true,
-}
-
-/** Throws `UsageError` if an option is unknown, because no compiler detects unknown options in JavaScript programs. */
-export function checkOptions(given: TackleOptions): void {
-  const unknown = Object.keys(given).find((name) => !Object.hasOwn(optionNames, name))
-  if (unknown === undefined) return
-  const [near] = nearNames(unknown, Object.keys(optionNames), 1)
-  const hint = near === undefined ? "" : ` Did you mean ${near}?`
-  throw new UsageError(`createTackle has no option ${JSON.stringify(unknown)}.${hint} See docs/library.md.`)
 }
 
 /** An engine's directories and environment. All paths are absolute. */

@@ -1,9 +1,10 @@
 import { dirname, join } from "node:path"
 import type { Agent } from "../agent/agent.ts"
 import type { Policies, PolicySession } from "../call/context.ts"
+import { plainRules } from "../config/rules.ts"
 import { McpToolChangedError } from "../mcp/client/errors.ts"
 import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
-import { defaultRules, rulesFromObject } from "../permission/rules.ts"
+import { defaultRules } from "../permission/rules.ts"
 import type { Grant, Ruleset } from "../schema/permission.ts"
 import type { Lineage } from "../session/lineage.ts"
 import type { Skill } from "../skill/skill.ts"
@@ -75,7 +76,7 @@ export function createPolicies({
 
 /** Returns the layers in the options or, if `layers` is not set, one layer with the rules in `permission`. */
 export function configuredLayers({ layers, permission = {} }: TackleOptions): readonly Layer[] {
-  return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
+  return layers ?? [{ name: "user", rules: plainRules(permission, "createTackle").rules }]
 }
 
 /** Returns the ceiling for an agent that requires a sandbox if no sandbox is present. */

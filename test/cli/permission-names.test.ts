@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { knownPermissions } from "../../src/cli/workspace/rules.ts"
+import { knownPermissions } from "../../src/permission/permission-names.ts"
 import { permissionOf } from "../../src/registry/registered-tool.ts"
 import { createMachine } from "./run-tackle.ts"
 

@@ -10,6 +10,7 @@ import type { TackleEvent } from "../../src/event/events.ts"
 import { EngineClosedError } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { UsageError } from "../../src/util/errors.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run, tool } from "../session/run.ts"
 
@@ -217,6 +218,63 @@ test("checks arguments, permission and output limits of a standalone call", asyn
   await expect(engine.tackle.callTool({ tool: "read", input: "{}", agent: "nobody" })).rejects.toThrow(
     /nobody/,
   )
+})
+
+test("applies the rules of an agent in the options, also after definitions were read again", async () => {
+  const permission = { edit: { "docs/*": "allow", "*": "deny" }, bash: "deny" } as const
+  await using engine = await startEngine([{ text: "Done." }], {
+    permission: { "*": "allow" },
+    agents: { reviewer: { permission }, list: { permission: "deny" } },
+    agentRules: { reviewer: [{ permission: "bash", pattern: "ls", action: "allow" }] },
+    definitions: {
+      watched: () => [],
+      find: async () => ({ agents: { reviewer: { permission } }, problems: [] }),
+    },
+  })
+  const verdict = async (agent: string, name: string, pattern: string) =>
+    (await engine.tackle.explain({ permission: name, patterns: [pattern], agent })).verdict
+  for (const time of ["at start", "after definitions were read again"]) {
+    expect([time, await verdict("reviewer", "edit", "a.txt")]).toEqual([time, "deny"])
+    expect([time, await verdict("reviewer", "bash", "rm x")]).toEqual([time, "deny"])
+    const offered = (await engine.tackle.tools({ agent: "reviewer" })).filter(({ offered }) => offered)
+    expect(offered.map(({ id }) => id)).not.toContain("bash")
+  }
+  expect(await verdict("build", "edit", "a.txt")).toBe("allow")
+})
+
+test.each<[object, RegExp]>([
+  [{ permissions: { bash: "deny" } }, /no option "permissions". Did you mean permission\?/],
+  [{ permission: { bash: "dney" } }, /permission\.bash: expected .*Did you mean "deny"/],
+  [{ permission: { bsh: "deny" } }, /"bsh" does not exist.*Did you mean "bash"/],
+  [{ agents: { a: { permision: {} } } }, /unknown key "agents\.a\.permision"/],
+  [{ agents: { a: { permission: { edit: { "*": "no" } } } } }, /agents\.a\.permission\.edit\.\*: expected/],
+  [{ agents: { a: { permission: { edti: "deny" } } } }, /"edti" does not exist.*"edit"/],
+  [{ agents: { a: { model: "p/m" } } }, /agents\.a\.model: expected an object/],
+  [{ agentRules: { a: { bash: "deny" } } }, /agentRules\.a: expected a list/],
+  [{ limits: { stepz: 3 } }, /unknown key "limits\.stepz"/],
+  [{ limits: { output: { maxLine: 3 } } }, /unknown key "limits\.output\.maxLine". Did you mean "maxLines"/],
+  [{ limits: { subagent: { depth: "1" } } }, /limits\.subagent\.depth: expected a number/],
+  [{ experimental: { lsptool: true } }, /unknown key "experimental\.lsptool". Did you mean "lsp_tool"/],
+  [{ providers: { p: { modles: {} } } }, /unknown key "providers\.p\.modles". Did you mean "models"/],
+  [{ mcp: { a: { type: "local", comand: ["a"] } } }, /unknown key "mcp\.a\.comand"/],
+  [{ tenants: { a: { session: 1 } } }, /unknown key "tenants\.a\.session". Did you mean "sessions"/],
+  [{ commands: { c: { templat: "x" } } }, /unknown key "commands\.c\.templat"/],
+  [{ toolSearch: { maxByte: 1 } }, /unknown key "toolSearch\.maxByte"/],
+  [{ sandbox: "on" }, /sandbox: expected "auto", "require" or "off"/],
+])("rejects the options %j", async (options, message) => {
+  const project = await temporaryProject()
+  onTestFinished(() => project.remove())
+  const opened = createTackle({ directory: project.directory, store: createMemoryStore(), ...options })
+  await expect(opened).rejects.toThrow(message)
+  await expect(opened).rejects.toThrow(UsageError)
+})
+
+test("accepts names of tools, servers and wildcards in permissions", async () => {
+  await using engine = await startEngine([], {
+    tools: [tool("bashh", async () => ({ title: "", output: "" }))],
+    permission: { bashh: "deny", "gre*": "deny", deploy: "ask" },
+  })
+  expect(engine.tackle.problems()).toEqual([])
 })
 
 test('continues a standalone call after "always"', async () => {

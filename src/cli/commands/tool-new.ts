@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { userDirectory } from "../../config/location.ts"
+import { knownPermissions } from "../../permission/permission-names.ts"
 import { permissionType } from "../../permission/rules.ts"
 import { isToolId } from "../../tool/tool.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -9,7 +10,7 @@ import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { addEditorTypes } from "../workspace/editor-types.ts"
 import { assertInside, writeNewFile } from "../workspace/new-file.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
-import { customTools, knownPermissions } from "../workspace/rules.ts"
+import { customTools } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 
 /** Flags for `tackle tool new`. `user` creates the tool for every project. */

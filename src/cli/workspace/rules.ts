@@ -1,13 +1,13 @@
 import { basename, extname } from "node:path"
 import { configDirectories } from "../../config/location.ts"
 import { wholeName } from "../../config/shown-name.ts"
+import { knownPermissions, nearestPermission } from "../../permission/permission-names.ts"
 import type { Layer } from "../../permission/policy.ts"
 import { parseRuleFlag, permissionType } from "../../permission/rules.ts"
 import { type ShadowedRule, shadowedRules } from "../../permission/shadowed-rules.ts"
 import { findToolFiles } from "../../registry/files.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
-import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
 /** Returns the layers of rules above the defaults and below the grants. Excludes agents' rules. */
@@ -71,12 +71,6 @@ export function describeRule(rule: Rule, width: number): string {
   return `${rule.action.padEnd(width)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
-/** Permissions that Tackle itself requests. */
-export const knownPermissions: readonly string[] = (
-  "bash batch codesearch doom_loop edit external_directory glob grep invalid job list lsp mcp_sampling network plan_enter " +
-  "plan_exit private_network question read sandbox_escape skill task todo tool_search webfetch websearch"
-).split(" ")
-
 /**
  * Returns a warning for each permission name in the config that is probably misspelled, such as `bsh`. An unknown name
  * is not an error, because a custom tool, an MCP server or a plugin may have this name.
@@ -131,7 +125,7 @@ export function customTools(workspace: Workspace): (name: string) => boolean {
 /** Returns the built-in permission that an unknown name probably means, or undefined for a known or dissimilar name. */
 export function nearPermission(permission: string, workspace: Workspace): string | undefined {
   const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(workspace)(permission)
-  return isKnown ? undefined : nearest(permission)
+  return isKnown ? undefined : nearestPermission(permission)
 }
 
 function describe(rule: Rule): string[] {
@@ -139,18 +133,11 @@ function describe(rule: Rule): string[] {
   const origin = ruleOrigin(rule)
   const prefix = origin === "" ? "" : `${origin}: `
   if (knownPermissions.includes(permissionType(permission))) return []
-  const near = nearest(permission)
+  const near = nearestPermission(permission)
   if (near === undefined) return []
   return [
     `${prefix}the rule for "${permission}" applies only to a tool with that name. Did you mean "${near}"?`,
   ]
-}
-
-/** Returns the closest permission with at most one edit per four letters, rounded up, or with two swapped letters. */
-function nearest(name: string): string | undefined {
-  const letters = (text: string) => [...text.toLowerCase()].sort().join("")
-  const swapped = nearNames(name, knownPermissions, 2).find((known) => letters(known) === letters(name))
-  return nearNames(name, knownPermissions, Math.ceil(name.length / 4))[0] ?? swapped
 }
 
 function toolName(path: string): string {
