@@ -1,9 +1,8 @@
-import { restoreLiterals } from "../model/restore-literals.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import { pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending } from "../schema/tool-state.ts"
-import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
+import { correctArguments, InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { invalidCallMessage } from "../tools/invalid.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
@@ -42,7 +41,7 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, parses the arguments, passes them to the plugins and validates them. Does not run the tool. Returns
+ * Finds the tool, parses and corrects the arguments, passes them to the plugins and validates them. Does not run the tool. Returns
  * an invalid call, and does not throw, if the tool is unknown or unavailable, the arguments are invalid, a plugin
  * blocks the call, or the signal aborts.
  */
@@ -86,20 +85,22 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   // A tool can also block the main thread while it validates its arguments.
   if (!["builtin", "mcp"].includes(found.tool.source.kind)) await watchThirdPartyCode()
   try {
-    const given = restoreLiterals(found.tool.schema, parsed.input)
+    const corrected = await orAbort(correctArguments(found.tool, parsed.input), signal)
     const hooked = { tool: found.tool.id, sessionID: session.id, callID: call.callID }
     // Plugins run before validation, so that they can correct arguments.
-    const before = await hooksBefore(engine.plugins, hooked, given, signal)
+    const before = await hooksBefore(engine.plugins, hooked, corrected.input, signal)
     if ("blocked" in before) return invalid("blocked", before.blocked)
     const input = before.args
-    const repairs = [call.repaired, found.repaired, parsed.repaired].filter((note) => note !== undefined)
+    const isValid = input === corrected.input && corrected.valid
+    const notes = [call.repaired, found.repaired, parsed.repaired, ...corrected.changes]
+    const repairs = notes.filter((note) => note !== undefined)
     return {
       kind: "prepared",
       call,
       tool: found.tool,
       // Permission must be requested for the arguments that the tool receives.
       state: { ...state, input },
-      args: await orAbort(validateArguments(found.tool, input), signal),
+      args: isValid ? isValid.data : await orAbort(validateArguments(found.tool, input), signal),
       past,
       repaired: repairs.length > 0 ? repairs.join("; ") : undefined,
     }

@@ -1,5 +1,5 @@
 import { canonicalJson, isRecord, own } from "../util/json.ts"
-import type { JsonSchema } from "../util/json-schema.ts"
+import { type JsonSchema, literalText, propertiesOf, requiredOf } from "../util/json-schema.ts"
 
 /** Returns a transformed schema. Does not change the given schema. */
 export type SchemaTransform = (schema: JsonSchema) => JsonSchema
@@ -88,7 +88,7 @@ export const bareReferences = everywhere((schema) => {
   return kept.length === Object.keys(schema).length ? schema : Object.fromEntries(kept)
 })
 
-/** Converts enum values to strings, for Gemini. `restoreLiterals` converts the arguments back. */
+/** Converts enum values to strings, for Gemini. `fitArguments` converts the arguments back. */
 export const textEnums = everywhere((schema) => {
   const literals = schema.enum
   if (!Array.isArray(literals)) return schema
@@ -97,11 +97,6 @@ export const textEnums = everywhere((schema) => {
   const nullable = literals.includes(null) ? { nullable: true } : {}
   return { ...schema, type: "string", enum: texts, ...nullable }
 })
-
-/** Returns the string that stands for a literal in an `enum` of strings. */
-export function literalText(literal: unknown): string {
-  return typeof literal === "string" ? literal : canonicalJson(literal)
-}
 
 /** Replaces lists of types with `nullable` and `anyOf`. Each alternative keeps the keywords of its type. */
 export const singleTypes = everywhere((schema) => {
@@ -178,16 +173,6 @@ function everywhere(transform: SchemaTransform): SchemaTransform {
 
 function records(value: unknown): JsonSchema[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
-}
-
-function propertiesOf(schema: JsonSchema): Record<string, unknown> {
-  return isRecord(schema.properties) ? schema.properties : {}
-}
-
-function requiredOf(schema: JsonSchema | undefined): string[] {
-  return Array.isArray(schema?.required)
-    ? schema.required.filter((key): key is string => typeof key === "string")
-    : []
 }
 
 /** Cached results. A tool's schema is the same object in each request. */

@@ -2,11 +2,12 @@ import * as z from "zod"
 import { Attachment } from "../schema/tool-state.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord, plainRecord } from "../util/json.ts"
+import { toJsonSchema } from "../util/json-schema.ts"
 import type { ToolContext } from "./context.ts"
 import { authorsExecute, type Definition, type OutputLimits, type ToolResult } from "./definition.ts"
 import type { SpillOpener } from "./spill.ts"
 import { defaultLimits, truncateOutput } from "./truncate.ts"
-import { describeIssues, validateArguments } from "./validate.ts"
+import { correctArguments, describeIssues, validateArguments } from "./validate.ts"
 
 /** A tool that is ready to be called. */
 export interface ReadyTool<P extends z.ZodType = z.ZodType> {
@@ -36,7 +37,7 @@ class ToolResultError extends TackleError {
 export type CompleteResult = ToolResult & { metadata: Record<string, unknown> }
 
 /**
- * Validates the arguments, executes the tool and truncates its output. Throws `InvalidArgumentsError` if the arguments
+ * Corrects and validates the arguments, executes the tool and truncates its output. Throws `InvalidArgumentsError` if the arguments
  * are invalid, `ToolResultError` if the result is invalid, and the tool's own error if the tool fails.
  */
 export async function runTool<P extends z.ZodType>(
@@ -45,7 +46,13 @@ export async function runTool<P extends z.ZodType>(
   ctx: ToolContext,
   options: RunOptions = {},
 ): Promise<CompleteResult> {
-  return executeValidated(tool, await validateArguments(tool, args), ctx, options)
+  const input = isRecord(args) ? await correctedInput(tool, args) : args
+  return executeValidated(tool, await validateArguments(tool, input), ctx, options)
+}
+
+async function correctedInput({ id, definition }: ReadyTool, args: Record<string, unknown>) {
+  const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
+  return (await correctArguments({ id, definition, schema }, args)).input
 }
 
 /** Runs a tool like {@link runTool}, but with arguments that have already been validated. */

@@ -1,7 +1,11 @@
 import type * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
+import { type JsonSchema, toJsonSchema } from "../util/json-schema.ts"
 import { counted } from "../util/words.ts"
 import type { Definition } from "./definition.ts"
+import { fitArguments } from "./fit-arguments.ts"
+import { type UnknownKey, unknownKeys } from "./unknown-keys.ts"
 
 /** Thrown if the arguments do not match the tool's schema. The message is for the model. */
 export class InvalidArgumentsError extends TackleError {
@@ -26,6 +30,40 @@ export async function validateArguments<P extends z.ZodType>(
   throw new InvalidArgumentsError(tool.id, describeFailure(tool, parsed.error, args), parsed.error)
 }
 
+/** Arguments after {@link correctArguments}. */
+export interface CorrectedArguments {
+  /** The arguments for permission requests and for validation. */
+  input: Record<string, unknown>
+  /** Descriptions of the changes. */
+  changes: readonly string[]
+  /** The result of validation, if nothing was changed and the arguments are valid. */
+  valid?: { data: unknown }
+}
+
+/**
+ * Corrects arguments that have the wrong form, as `fitArguments` does with the tool's JSON Schema. Values that the
+ * tool's own validation accepts do not change, unless the tool has a separate JSON Schema. Never throws. The result may
+ * still be invalid.
+ */
+export async function correctArguments(
+  tool: { id: string; definition: Definition; schema: JsonSchema },
+  given: Record<string, unknown>,
+): Promise<CorrectedArguments> {
+  const parsed = await parseArguments(tool, given).catch(() => undefined)
+  const paths = parsed?.success === false ? parsed.error.issues.map(rejectedPath) : []
+  const only = tool.definition.jsonSchema === undefined
+  const { args: input, changes } = fitArguments(tool.schema, given, { paths, only })
+  if (input !== given || !parsed?.success) return { input, changes }
+  return { input, changes, valid: { data: parsed.data } }
+}
+
+/** Returns the location of the value that an issue rejects. For an unknown kind of object, the whole object is wrong. */
+function rejectedPath(issue: z.core.$ZodIssue): PropertyKey[] {
+  return issue.code === "invalid_union" && issue.discriminator !== undefined
+    ? issue.path.slice(0, -1)
+    : issue.path
+}
+
 async function parseArguments<P extends z.ZodType>(
   { id, definition }: { id: string; definition: Definition<P> },
   args: unknown,
@@ -46,13 +84,31 @@ function describeFailure(
   error: z.ZodError,
   args: unknown,
 ): string {
-  const message = `The ${id} tool was called with invalid arguments: ${describeIssues(error, args)}.\nPlease rewrite the input so it satisfies the expected schema.`
+  const problems = [describeIssues(error, args), ...unknownIn(definition, args).map(describeUnknown)]
+  const message = `The ${id} tool was called with invalid arguments: ${problems.join("; ")}.\nPlease rewrite the input so it satisfies the expected schema.`
   try {
     return definition.formatValidationError?.(error) ?? message
   } catch {
     // A failing formatter must not hide the original error.
     return message
   }
+}
+
+/** Returns the unknown keys in the arguments. A schema without a JSON form has none. */
+function unknownIn({ jsonSchema, parameters }: Definition, args: unknown): UnknownKey[] {
+  if (!isRecord(args)) return []
+  try {
+    return unknownKeys(jsonSchema ?? toJsonSchema(parameters), args)
+  } catch {
+    return []
+  }
+}
+
+function describeUnknown({ path, near, known }: UnknownKey): string {
+  if (near !== undefined) return `unknown key "${path}" (did you mean "${near}"?)`
+  return known.length > 0
+    ? `unknown key "${path}" (known keys: ${known.join(", ")})`
+    : `unknown key "${path}"`
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isRecord, isTooDeep, maxDepth, parseJson } from "./json.ts"
-import { nearNames } from "./similarity.ts"
+import { nearNames, plainName } from "./similarity.ts"
 
 /**
  * Returns the offered name that the model most likely meant. Prefers a name that differs only in case, `-`, `_`, spaces
@@ -9,16 +9,12 @@ import { nearNames } from "./similarity.ts"
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name
   for (const form of [name, name.split(/[.:/]/).at(-1) ?? ""]) {
-    const same = offered.filter((candidate) => plain(candidate) === plain(form))
+    const same = offered.filter((candidate) => plainName(candidate) === plainName(form))
     if (same.length > 0) return same.length === 1 ? same[0] : undefined
   }
   const limit = name.length >= 6 ? 2 : name.length >= 4 ? 1 : 0
   const near = limit === 0 ? [] : nearNames(name, offered, limit)
   return near.length === 1 ? near[0] : undefined
-}
-
-function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[-_\s]/g, "")
 }
 
 /**
@@ -31,8 +27,8 @@ export type RepairedArguments =
 
 /**
  * Parses the arguments of a call. Repairs only unambiguous defects: empty text or `null` (becomes `{}`), JSON in a JSON
- * string, a code fence, text after the object, trailing commas, and raw line breaks and tabs in strings. Never guesses
- * content: truncated text and a second object remain errors. Arguments that are nested more than 200 levels deep are an
+ * string, a code fence, text after the object, trailing commas, and raw line breaks and tabs in strings. Of several
+ * objects, one after another, uses the last complete one. Never guesses content: truncated text remains an error. Arguments that are nested more than 200 levels deep are an
  * error.
  */
 export function repairArguments(raw: string): RepairedArguments {
@@ -53,7 +49,7 @@ function readArguments(raw: string): RepairedArguments {
   if (whole.ok && !isRecord(whole.value)) {
     return { ok: false, error: `The arguments must be a JSON object, not ${kindOf(whole.value)}.` }
   }
-  const repaired = firstObject(text)
+  const repaired = lastObject(text)
   const parsed = repaired === undefined ? undefined : parseJson(repaired)
   if (repaired !== undefined && parsed?.ok && isRecord(parsed.value)) {
     return { ok: true, value: parsed.value, repaired }
@@ -78,11 +74,23 @@ function kindOf(value: unknown): string {
 const controls: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
 /**
- * Returns the repaired object at the start of the text, or undefined if the object is not closed or if another object
- * or an array follows.
+ * Returns the last of the complete objects at the start of the text, repaired. Returns undefined if the first object is
+ * not closed, or if an array follows.
  */
-function firstObject(text: string): string | undefined {
-  if (!text.startsWith("{")) return undefined
+function lastObject(text: string): string | undefined {
+  let last: string | undefined
+  let rest = text
+  while (rest.startsWith("{")) {
+    const found = firstObject(rest)
+    if (found === undefined) break
+    last = found.repaired
+    rest = rest.slice(found.end).trimStart()
+  }
+  return rest.startsWith("[") ? undefined : last
+}
+
+/** Returns the repaired object at the start of the text and where it ends, or undefined if it is not closed. */
+function firstObject(text: string): { repaired: string; end: number } | undefined {
   let repaired = ""
   let depth = 0
   let inString = false
@@ -101,7 +109,7 @@ function firstObject(text: string): string | undefined {
       depth--
     }
     repaired += character
-    if (depth === 0) return /^\s*[{[]/.test(text.slice(index + 1)) ? undefined : repaired
+    if (depth === 0) return { repaired, end: index + 1 }
   }
   return undefined
 }

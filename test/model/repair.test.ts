@@ -49,6 +49,10 @@ describe("repairArguments", () => {
     ['{"a":1}</tool_call>', { a: 1 }],
     ['{"a":"}"} That is all.', { a: "}" }],
     ['{"a":"line\nnext\ttab"}', { a: "line\nnext\ttab" }],
+    ['{}{"a":1}', { a: 1 }],
+    ['{"a":1}{"a":2}', { a: 2 }],
+    ['{"a":1}\n {"b":2,} {"c":[{}]} Done.', { c: [{}] }],
+    ['{"a":1}{"b":', { a: 1 }],
     ['{"a":"keep ,} and \\" this"} x', { a: 'keep ,} and " this' }],
   ])("%j is read", (raw, value) => {
     const result = repairArguments(raw)
@@ -59,8 +63,7 @@ describe("repairArguments", () => {
   test.each([
     '{"a":1',
     '{"a":"cut',
-    '{"a":1}{"a":2}',
-    '{}{"a":1}',
+    '{"a":1}{"a":2} [3]',
     '{"a":1} [2]',
     "{a:1}",
     "[1]",

@@ -2,11 +2,10 @@ import { readFileSync } from "node:fs"
 import type { Command } from "commander"
 import { findListing, type ToolListing } from "../../registry/registry.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
+import { unknownKeys } from "../../tool/unknown-keys.ts"
 import { UsageError } from "../../util/errors.ts"
-import { isRecord } from "../../util/json.ts"
-import type { JsonSchema } from "../../util/json-schema.ts"
 import { repairArguments } from "../../util/repair-json.ts"
-import { didYouMean, nearNames } from "../../util/similarity.ts"
+import { didYouMean } from "../../util/similarity.ts"
 import { oneLine, visible, wrapped } from "../../view/visible.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
@@ -144,7 +143,12 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
 function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void {
   const read = repairArguments(text)
   if (!read.ok) return
-  for (const line of unknownKeys(parameters, read.value)) warn(`${id}: ${line}`)
+  for (const { path, near, known } of unknownKeys(parameters, read.value)) {
+    const available =
+      known.length > 0 ? `Available arguments: ${known.join(", ")}.` : "The tool accepts no arguments."
+    const hint = near === undefined ? available : `Did you mean "${near}"?`
+    warn(`${id}: unknown argument "${path}". ${hint}`)
+  }
 }
 
 /** Returns the tool with this id or alias. Throws `UsageError` if no tool has this name. */
@@ -186,35 +190,4 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
     const overrides = { questions: clientCanAsk(workspace.environment) }
     return withTackle(workspace, (tackle) => tackle.tools({ signal, model, agent }), { overrides })
   })
-}
-
-/**
- * Returns a message for each argument that is not in the schema. It suggests a similar argument or lists all arguments
- * in the schema. Tools ignore unknown arguments from models, but an unknown argument from a user is probably a typo.
- * Skips objects for which the schema allows other keys or has alternatives.
- */
-export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
-  if (Array.isArray(input)) {
-    const { items } = schema
-    return isRecord(items)
-      ? input.flatMap((item, index) => unknownKeys(items, item, `${path}[${index}]`))
-      : []
-  }
-  const { properties } = schema
-  if (!isRecord(input) || !isRecord(properties)) return []
-  const known = Object.keys(properties)
-  return Object.entries(input).flatMap(([key, value]) => {
-    const here = path === "" ? key : `${path}.${key}`
-    const inner = Object.hasOwn(properties, key) ? properties[key] : undefined
-    if (isRecord(inner)) return unknownKeys(inner, value, here)
-    if (inner !== undefined || schema.additionalProperties !== false) return []
-    return [`unknown argument "${here}". ${suggestion(key, known)}`]
-  })
-}
-
-function suggestion(key: string, known: readonly string[]): string {
-  const [near] = nearNames(key, known, Math.ceil(key.length / 3))
-  const meant = near ?? known.find((name) => name.toLowerCase().includes(key.toLowerCase()))
-  if (meant !== undefined) return `Did you mean "${meant}"?`
-  return known.length > 0 ? `Available arguments: ${known.join(", ")}.` : "The tool accepts no arguments."
 }
