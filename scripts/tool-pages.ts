@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { builtinAgents } from "../src/agent/builtin.ts"
+import { withoutTextLengths } from "../src/model/schema-transforms.ts"
 import { permissionOf } from "../src/registry/registered-tool.ts"
 import type { Definition } from "../src/tool/tool.ts"
 import { defaultLimits } from "../src/tool/truncate.ts"
@@ -48,7 +49,7 @@ const tools = builtinTools(surroundings)
 
 /**
  * Returns the content of `src/tools/schemas.json`: the JSON Schemas for the parameters, keyed by tool id. Lists schemas
- * that depend on the sandbox separately.
+ * that depend on the sandbox separately. The schemas do not limit the lengths of texts; the tools validate them.
  */
 export async function toolSchemas(): Promise<
   Record<"always" | "sandboxed" | "bare", Record<string, JsonSchema>>
@@ -65,7 +66,8 @@ export async function toolSchemas(): Promise<
 
 async function schemasOf(tools: readonly BuiltinTool[]): Promise<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
-  for (const { tool } of tools) schemas[tool.id] = toJsonSchema((await tool.init()).parameters)
+  for (const { tool } of tools)
+    schemas[tool.id] = withoutTextLengths(toJsonSchema((await tool.init()).parameters))
   return schemas
 }
 

@@ -6,6 +6,7 @@ import { type Model, type ModelInfo, modelName, type ProviderConfig } from "./mo
 import { createOfflineModel, offlineInfo } from "./offline.ts"
 import { type OpeningDependencies, openModel } from "./open-model.ts"
 import { describeModel, findConfigured, providerTable, toolPolicyOf } from "./provider-table.ts"
+import { withSimplerSchemas } from "./simpler-schemas.ts"
 import { withToolPolicy } from "./tool-policy.ts"
 import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
@@ -74,7 +75,11 @@ export function createModels(dependencies: ModelsDependencies): Models {
         // Do not cache a failure, since the user may fix its cause.
         language ??= openModel(provider, ref.modelID, dependencies)
           .then((opened) =>
-            withToolPolicy(opened, { ref, memory: toolSupport, ...toolPolicyOf(provider, ref.modelID) }),
+            withToolPolicy(withSimplerSchemas(opened, ref), {
+              ref,
+              memory: toolSupport,
+              ...toolPolicyOf(provider, ref.modelID),
+            }),
           )
           .catch((error: unknown) => {
             language = undefined

@@ -6,11 +6,14 @@ import {
   bareReferences,
   constAsEnum,
   honestRequired,
+  inlineReferences,
   type SchemaTransform,
   singleTypes,
   textEnums,
   tuplesAsLists,
+  typedEnums,
   typedItems,
+  typesInBranches,
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
@@ -107,11 +110,23 @@ const table: readonly Row[] = [
   { id: /deepseek/i, withoutReasoning: { openaiCompatible: { reasoning_content: "" } } },
   {
     id: /gemini/i,
-    schema: [constAsEnum, textEnums, singleTypes, tuplesAsLists, typedItems, honestRequired, asObject],
+    schema: [
+      inlineReferences,
+      constAsEnum,
+      textEnums,
+      singleTypes,
+      tuplesAsLists,
+      typedItems,
+      honestRequired,
+      asObject,
+    ],
   },
   // Google's own API supports more of JSON Schema than compatible servers do.
   { family: "google", schema: [constAsEnum, typedItems, honestRequired, asObject] },
-  { id: /kimi|moonshot/i, schema: [tuplesAsLists, bareReferences, asObject] },
+  {
+    id: /kimi|moonshot/i,
+    schema: [tuplesAsLists, bareReferences, typedEnums, typesInBranches, withoutTopUnion, asObject],
+  },
   { id: /kimi-k2/i, temperature: 0.6 },
   { id: /kimi-k2.*thinking/i, temperature: 1 },
   {

@@ -1,5 +1,5 @@
 import { canonicalJson, isRecord, own } from "../util/json.ts"
-import { type JsonSchema, literalText, propertiesOf, requiredOf } from "../util/json-schema.ts"
+import { type JsonSchema, literalText, propertiesOf, referenced, requiredOf } from "../util/json-schema.ts"
 
 /** Returns a transformed schema. Does not change the given schema. */
 export type SchemaTransform = (schema: JsonSchema) => JsonSchema
@@ -88,6 +88,104 @@ export const bareReferences = everywhere((schema) => {
   return kept.length === Object.keys(schema).length ? schema : Object.fromEntries(kept)
 })
 
+/**
+ * Replaces local references with the schemas that they refer to, and removes the definitions, for Gemini. Keywords next
+ * to a reference override those of its schema. A reference within its own schema accepts every value of its type.
+ */
+export function inlineReferences(schema: JsonSchema): JsonSchema {
+  let left = maxInlined
+  function inline(node: unknown, open: readonly string[]): unknown {
+    if (Array.isArray(node)) return node.map((item) => inline(item, open))
+    if (!isRecord(node)) return node
+    const { $ref, ...rest } = node
+    if (typeof $ref !== "string") return mapValues(node, (value) => inline(value, open))
+    const target = referenced($ref, schema)
+    const siblings = mapValues(rest, (value) => inline(value, open))
+    if (!isRecord(target)) return siblings
+    left -= 1
+    if (open.includes($ref) || left < 0)
+      return { ...("type" in target ? { type: target.type } : {}), ...siblings }
+    return { ...(inline(target, [...open, $ref]) as JsonSchema), ...siblings }
+  }
+  if (!hasReference(schema)) return schema
+  const { $defs: _, definitions: _definitions, ...rest } = schema
+  return inline(rest, []) as JsonSchema
+}
+
+/** Maximum number of references to replace, because nested references multiply. */
+const maxInlined = 1_000
+
+function hasReference(node: unknown): boolean {
+  if (Array.isArray(node)) return node.some(hasReference)
+  return isRecord(node) && (typeof node.$ref === "string" || Object.values(node).some(hasReference))
+}
+
+function mapValues(record: JsonSchema, change: (value: unknown) => unknown): JsonSchema {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]))
+}
+
+/**
+ * Adds the type to each `enum`, and gives every type a branch of its own, for Kimi. Kimi rejects an `enum` without a
+ * type and a literal of another type, such as `null` in a list of strings.
+ */
+export const typedEnums = everywhere((schema) => {
+  const { enum: literals, type, nullable, ...rest } = schema
+  if (!Array.isArray(literals) || literals.length === 0) return schema
+  const wanted = [type ?? [], nullable === true ? "null" : []].flat()
+  const byType = Map.groupBy(literals, typeOfLiteral)
+  const [first] = byType.keys()
+  if (byType.size === 1 && (type === first || isNumeric(type, first))) return schema
+  const branches = [...byType]
+    .filter(([kind]) => wanted.length === 0 || wanted.some((each) => each === kind || isNumeric(each, kind)))
+    .map(([kind, values]) => (kind === "null" ? { type: kind } : { type: kind, enum: values }))
+  const [only] = branches
+  if (only === undefined) return schema
+  return branches.length === 1 ? { ...rest, ...only } : { ...rest, anyOf: branches }
+})
+
+function typeOfLiteral(literal: unknown): string {
+  if (literal === null) return "null"
+  if (Array.isArray(literal)) return "array"
+  return typeof literal
+}
+
+function isNumeric(type: unknown, kind: string | undefined): boolean {
+  return type === "integer" && kind === "number"
+}
+
+/**
+ * Moves the keywords next to `anyOf` into its branches, except annotations, for Kimi, which rejects a `type` next to
+ * `anyOf`. A branch keeps its own keywords.
+ */
+export const typesInBranches = everywhere((schema) => {
+  const { anyOf } = schema
+  if (!Array.isArray(anyOf) || schema.type === undefined) return schema
+  const entries = Object.entries(schema).filter(([key]) => key !== "anyOf")
+  const moved = Object.fromEntries(entries.filter(([key]) => !annotations.includes(key)))
+  const kept = Object.fromEntries(entries.filter(([key]) => annotations.includes(key)))
+  return { ...kept, anyOf: anyOf.map((branch) => (isRecord(branch) ? mergedInto(branch, moved) : branch)) }
+})
+
+const annotations = ["title", "description", "default", "examples", "$defs", "definitions", "$schema", "$id"]
+
+function mergedInto(branch: JsonSchema, shared: JsonSchema): JsonSchema {
+  if (typeof branch.$ref === "string") return branch
+  const merged: JsonSchema = { ...shared, ...branch }
+  if (isRecord(shared.properties) && isRecord(branch.properties))
+    merged.properties = { ...shared.properties, ...branch.properties }
+  const required = [...new Set([...requiredOf(shared), ...requiredOf(branch)])]
+  if (required.length > 0) merged.required = required
+  return merged
+}
+
+/** Removes the limits of the lengths of texts, because servers with grammars reject high limits. */
+export const withoutTextLengths = everywhere(without(["minLength", "maxLength"]))
+
+/** Removes the keywords that servers with grammars often reject. */
+export const withoutTextRules = everywhere(
+  without(["pattern", "format", "minLength", "maxLength", "minItems", "maxItems"]),
+)
+
 /** Converts enum values to strings, for Gemini. `fitArguments` converts the arguments back. */
 export const textEnums = everywhere((schema) => {
   const literals = schema.enum
@@ -151,24 +249,37 @@ const inner = ["items", "additionalItems", "additionalProperties", "not", "conta
 const lists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"]
 const named = ["properties", "patternProperties", "$defs", "definitions"]
 
-/** Applies a transform at every depth, innermost first. */
+/** Returns a transform that removes the keywords. */
+function without(keywords: readonly string[]): SchemaTransform {
+  return (schema) => {
+    if (!keywords.some((key) => key in schema)) return schema
+    return Object.fromEntries(Object.entries(schema).filter(([key]) => !keywords.includes(key)))
+  }
+}
+
+/**
+ * Applies a transform at every depth, innermost first. Returns the given schema if the transform changes nothing.
+ */
 function everywhere(transform: SchemaTransform): SchemaTransform {
   const walk = (schema: unknown): unknown => {
     if (!isRecord(schema)) return schema
-    const changed: JsonSchema = { ...schema }
-    for (const key of inner) if (isRecord(schema[key])) changed[key] = walk(schema[key])
-    for (const key of lists) {
-      const list = schema[key]
-      if (Array.isArray(list)) changed[key] = list.map(walk)
-    }
-    for (const key of named) {
-      const group = schema[key]
-      if (isRecord(group))
-        changed[key] = Object.fromEntries(Object.entries(group).map(([name, each]) => [name, walk(each)]))
-    }
-    return transform(changed)
+    const parts: [string, unknown][] = Object.entries(schema).map(([key, value]) => {
+      if (isRecord(value) && inner.includes(key)) return [key, walk(value)]
+      if (Array.isArray(value) && lists.includes(key)) return [key, sameOr(value, value.map(walk))]
+      if (isRecord(value) && named.includes(key)) {
+        const group = Object.entries(value).map(([name, each]) => [name, walk(each)] as const)
+        return [key, group.every(([name, each]) => each === value[name]) ? value : Object.fromEntries(group)]
+      }
+      return [key, value]
+    })
+    const isSame = parts.every(([key, value]) => value === schema[key])
+    return transform(isSame ? schema : Object.fromEntries(parts))
   }
   return (schema) => walk(schema) as JsonSchema
+}
+
+function sameOr(list: readonly unknown[], changed: readonly unknown[]): readonly unknown[] {
+  return changed.every((item, index) => item === list[index]) ? list : changed
 }
 
 function records(value: unknown): JsonSchema[] {

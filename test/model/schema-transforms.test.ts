@@ -4,11 +4,16 @@ import {
   bareReferences,
   constAsEnum,
   honestRequired,
+  inlineReferences,
   type SchemaTransform,
   singleTypes,
   textEnums,
   tuplesAsLists,
+  typedEnums,
   typedItems,
+  typesInBranches,
+  withoutTextLengths,
+  withoutTextRules,
   withoutTopUnion,
 } from "../../src/model/schema-transforms.ts"
 
@@ -44,6 +49,75 @@ describe("schema transforms", () => {
         ],
         title: "t",
       },
+    ],
+    [
+      "an enum with null has a branch for null",
+      typedEnums,
+      { type: ["string", "null"], enum: ["a", null], title: "t" },
+      { title: "t", anyOf: [{ type: "string", enum: ["a"] }, { type: "null" }] },
+    ],
+    [
+      "an enum has the type of its literals",
+      typedEnums,
+      { enum: ["a", "b"] },
+      { type: "string", enum: ["a", "b"] },
+    ],
+    [
+      "a nullable enum has a branch for null",
+      typedEnums,
+      { type: "string", nullable: true, enum: ["a", null] },
+      { anyOf: [{ type: "string", enum: ["a"] }, { type: "null" }] },
+    ],
+    [
+      "an enum of several types has a branch for each",
+      typedEnums,
+      { enum: [1, "a", 2] },
+      {
+        anyOf: [
+          { type: "number", enum: [1, 2] },
+          { type: "string", enum: ["a"] },
+        ],
+      },
+    ],
+    [
+      "an enum loses literals of another type",
+      typedEnums,
+      { type: "string", enum: ["a", null] },
+      { type: "string", enum: ["a"] },
+    ],
+    [
+      "the type next to anyOf moves into the branches",
+      typesInBranches,
+      { type: "string", description: "d", anyOf: [{ minLength: 1 }, { type: "null" }] },
+      { description: "d", anyOf: [{ type: "string", minLength: 1 }, { type: "null" }] },
+    ],
+    [
+      "the keys next to anyOf move into the branches",
+      typesInBranches,
+      {
+        type: "object",
+        properties: { a: {}, b: {} },
+        required: ["c"],
+        anyOf: [{ required: ["a"] }, { properties: { d: {} } }],
+      },
+      {
+        anyOf: [
+          { type: "object", properties: { a: {}, b: {} }, required: ["c", "a"] },
+          { type: "object", properties: { a: {}, b: {}, d: {} }, required: ["c"] },
+        ],
+      },
+    ],
+    [
+      "limits of lengths are removed",
+      withoutTextLengths,
+      { type: "string", minLength: 1, maxLength: 9, pattern: "a" },
+      { type: "string", pattern: "a" },
+    ],
+    [
+      "everything that grammars reject is removed",
+      withoutTextRules,
+      { type: "array", maxItems: 5, items: { type: "string", format: "uri", pattern: "a", maxLength: 9 } },
+      { type: "array", items: { type: "string" } },
     ],
     ["a null alone stays a null", singleTypes, { type: ["null"] }, { type: "null" }],
     [
@@ -160,4 +234,44 @@ test("replaces a union at the top by one object that accepts all branches", () =
   ).toEqual({ type: "object", properties: { a: {}, b: {}, c: {} }, required: ["c", "a"] })
   const plain = { type: "object", properties: { a: { anyOf: [{}, {}] } } }
   expect(withoutTopUnion(plain)).toBe(plain)
+})
+
+describe("inlineReferences", () => {
+  test("replaces references, and keeps the keywords next to them", () => {
+    expect(
+      inlineReferences({
+        type: "object",
+        properties: { a: { $ref: "#/$defs/a", description: "mine" }, list: { items: { $ref: "#/$defs/a" } } },
+        $defs: { a: { description: "its", $ref: "#/definitions/b" } },
+        definitions: { b: { type: "string" } },
+      }),
+    ).toEqual({
+      type: "object",
+      properties: {
+        a: { type: "string", description: "mine" },
+        list: { items: { type: "string", description: "its" } },
+      },
+    })
+  })
+
+  test("ends for recursive and for multiplying references", () => {
+    const tree = { type: "object", properties: { child: { $ref: "#/$defs/tree" } } }
+    expect(inlineReferences({ properties: { root: { $ref: "#/$defs/tree" } }, $defs: { tree } })).toEqual({
+      properties: { root: { type: "object", properties: { child: { type: "object" } } } },
+    })
+    const $defs = Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => {
+        const next = { $ref: `#/$defs/d${index + 1}` }
+        return [`d${index}`, { type: "object", properties: { a: next, b: next } }]
+      }),
+    )
+    const inlined = inlineReferences({ properties: { x: { $ref: "#/$defs/d0" } }, $defs })
+    expect(JSON.stringify(inlined).length).toBeLessThan(500_000)
+    expect(JSON.stringify(inlined)).not.toContain("$ref")
+  })
+
+  test("returns a schema without references unchanged", () => {
+    const schema = { type: "object", properties: { $ref: { type: "string" } } }
+    expect(inlineReferences(schema)).toBe(schema)
+  })
 })

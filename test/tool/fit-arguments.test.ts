@@ -8,12 +8,16 @@ import {
   bareReferences,
   constAsEnum,
   honestRequired,
+  inlineReferences,
   type SchemaTransform,
   singleTypes,
   textEnums,
   transformSchema,
   tuplesAsLists,
+  typedEnums,
   typedItems,
+  typesInBranches,
+  withoutTextRules,
   withoutTopUnion,
 } from "../../src/model/schema-transforms.ts"
 import { fitArguments } from "../../src/tool/fit-arguments.ts"
@@ -112,6 +116,10 @@ const families: [string, readonly SchemaTransform[]][] = [
   ["textEnums, after constAsEnum", [constAsEnum, textEnums]],
   ["singleTypes", [singleTypes]],
   ["honestRequired", [honestRequired]],
+  ["inlineReferences", [inlineReferences]],
+  ["typedEnums", [typedEnums]],
+  ["typesInBranches", [typesInBranches]],
+  ["withoutTextRules", [withoutTextRules]],
 ]
 
 /** Returns true if the schema accepts the value, with `nullable` as OpenAPI defines it. */
