@@ -22,6 +22,8 @@ class ProcessExitError extends TackleError {
 interface Owner {
   onEscape: EscapeListener
   onExit?(error: ProcessExitError): void
+  /** Whether the code is Tackle's own. */
+  isBuiltin?: boolean
 }
 
 /** Identifies the code that an escaped error or an exit came from. */
@@ -40,9 +42,18 @@ export async function contain<T>(work: () => Promise<T>, onEscape: EscapeListene
 }
 
 /** Like {@link contain}, but also rejects if the code calls `process.exit` outside its promise, such as in a timer. */
-export async function containUntilExit<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
+export async function containUntilExit<T>(
+  work: () => Promise<T>,
+  { onEscape, isBuiltin }: Pick<Owner, "onEscape" | "isBuiltin">,
+): Promise<T> {
   const { promise: exited, reject: onExit } = Promise.withResolvers<never>()
-  return owner.run({ onEscape, onExit }, () => Promise.race([readably(work), exited]))
+  return owner.run({ onEscape, onExit, isBuiltin }, () => Promise.race([readably(work), exited]))
+}
+
+/** Returns true in contained third-party code, and in code that it has started, such as a timer. */
+export function isThirdParty(): boolean {
+  const contained = owner.getStore()
+  return contained !== undefined && contained.isBuiltin !== true
 }
 
 /** Runs third-party code, and replaces a thrown value that cannot be read. */

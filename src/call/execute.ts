@@ -112,10 +112,10 @@ export async function executeCall(
     throwIfAborted(run.signal)
 
     limit.start()
-    const work = containUntilExit(
-      () => executeValidated(tool, prepared.args, ctx, runOptions(step)),
-      (error) => engine.onEscape(tool.id, error),
-    )
+    const work = containUntilExit(() => executeValidated(tool, prepared.args, ctx, runOptions(step)), {
+      onEscape: (error) => engine.onEscape(tool.id, error),
+      isBuiltin: tool.source.kind === "builtin",
+    })
     const result = hide(await settleOrAbort(work, limit.signal))
     if (polls(prepared)) prepared.past.result = result.output
     if (result.handover && tool.source.kind === "builtin") step.turn.handover = result.handover

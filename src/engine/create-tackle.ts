@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import { dirname } from "node:path"
 import { holdProcess } from "../call/escaped-errors.ts"
 import { createQuestions } from "../call/questions.ts"
+import { holdPrograms } from "../call/started-programs.ts"
 import { branchOf } from "../config/location.ts"
 import { createBus } from "../event/bus.ts"
 import { createPathLocks } from "../files/file-tracker.ts"
@@ -101,6 +102,7 @@ export async function createTackle(unchecked: TackleOptions): Promise<Tackle> {
   // Journals of processes and files that must not outlive the engine.
   const processes = createProcessJournal(data.processes, onProblem)
   opening.defer(() => processes.clear())
+  opening.defer(holdPrograms(processes.add))
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
   const placeholders = createPlaceholderJournal(data.placeholders, onProblem)
 

@@ -105,6 +105,25 @@ export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promis
   }
 }
 
+/**
+ * Sends SIGKILL to the descendants of this process that run in its process group, such as the program for which
+ * `execSync` waits, and to their descendants. Programs that Tackle starts have their own group.
+ */
+export function killGroupMembers(): void {
+  const table = readProcessTable()
+  const group = readProcess(process.pid)?.group
+  const members = table.filter((entry) => entry.parent === process.pid && entry.group === group)
+  const known = new Map(members.map((entry) => [entry.pid, entry]))
+  addDescendants(table, known)
+  for (const pid of known.keys()) signalIfThere(pid, "SIGKILL")
+}
+
+/** Sends SIGKILL to each process with the mark, without waiting. Finds no processes on systems without `/proc`. */
+export function killMarked(mark: string): void {
+  for (const { pid, alive } of readProcessTable())
+    if (alive && hasEnvironmentLine(pid, mark)) signalIfThere(pid, "SIGKILL")
+}
+
 /** Updates `known` to the running processes in the tree. Returns true if there are any. */
 function find(tree: ProcessTree, known: Map<number, ProcessEntry>): boolean {
   const table = readProcessTable()

@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
+import { readProcessTable } from "../../src/util/process-table.ts"
 import { isComplete } from "../runs.ts"
 import type { Ended } from "./run-shared.ts"
 import { createMachine, type Machine, until, useOwnProcesses } from "./run-tackle.ts"
@@ -95,18 +96,80 @@ test("ends a blocked run at the time limit of the run", async () => {
   const machine = await machineWithTool(blocked)
   const run = await machine.run(["run", "--format", "json", "--timeout", "2", "go"])
   expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("the --timeout limit of 2 s") })
+  expect(lastEvent(run)).toMatchObject({
+    ...{ type: "run.completed", status: "limit", exitCode: 4 },
+    messageIDs: [expect.stringMatching(/^msg_/)],
+  })
 })
 
-test("kills a run that is blocked by a synchronous command", async () => {
-  const machine = await machineWithTool('execSync("sleep 60")', {
-    top: 'import { execSync } from "node:child_process"',
-  })
-  const run = await startBlocked(machine)
-  run.child.kill("SIGTERM")
-  expect(await run.ended).toMatchObject({
-    signal: "SIGKILL",
+/** Programs that wait for ten minutes. The shell waits for both, and the second leaves its group. */
+const synchronous = 'execSync("sleep 600.31 & setsid sleep 600.31; wait")'
+
+test("ends a run that is blocked by a synchronous command, with its programs", async () => {
+  const top = 'import { execSync } from "node:child_process"'
+  const stopped = await startBlocked(await machineWithTool(synchronous, { top }))
+  expect(programs("600.31")).not.toEqual([])
+  stopped.child.kill("SIGTERM")
+  expect(await stopped.ended).toMatchObject({
+    code: 130,
     stderr: expect.stringContaining("Received SIGTERM."),
   })
+  expect(programs("600.31")).toEqual([])
+
+  const machine = await machineWithTool(`for (;;) try { ${synchronous} } catch {}`, { top })
+  const run = await machine.run(["run", "--format", "json", "--timeout", "2", "go"])
+  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("the --timeout limit of 2 s") })
+  expect(lastEvent(run)).toMatchObject({ type: "run.completed", status: "limit", exitCode: 4 })
+  expect(programs("600.31")).toEqual([])
+})
+
+function lastEvent({ stdout }: Ended): unknown {
+  return JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "")
+}
+
+/** Returns the ids of the processes with this argument. */
+function programs(argument: string): number[] {
+  return readProcessTable()
+    .filter(({ pid, alive }) => alive && argumentsOf(pid).includes(argument))
+    .map(({ pid }) => pid)
+}
+
+function argumentsOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")
+  } catch {
+    return []
+  }
+}
+
+test("ends a run at its time limit while a tool file loads in an endless loop", async () => {
+  const machine = await machineWithTool("", { top: "for (;;) {}" })
+  const run = await machine.run(["run", "--format", "json", "--timeout", "1", "go"])
+  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("the --timeout limit of 1 s") })
+})
+
+test("ends the programs that a tool started, at the end and after a kill", async () => {
+  const top = 'import { spawn, execSync } from "node:child_process"'
+  const start = (body: string) =>
+    machineWithTool(
+      `spawn("sleep", ["600.32"], { detached: true, stdio: "ignore" }).unref()
+      spawn("sleep", ["600.32"], { detached: true, stdio: "ignore", env: {} }).unref()
+      execSync("setsid -f sleep 600.32 >/dev/null 2>&1 </dev/null")
+      await new Promise((next) => setTimeout(next, 100)); ${body}`,
+      { top },
+    )
+  const machine = await start("")
+  expect(await machine.run(["run", "go"])).toMatchObject({ code: 0 })
+  expect(programs("600.32")).toEqual([])
+
+  const killed = await start("await new Promise(() => {})")
+  const run = await startBlocked(killed)
+  await until("the programs to start", () => programs("600.32").length === 3)
+  run.child.kill("SIGKILL")
+  await run.ended
+  expect(programs("600.32")).toHaveLength(3)
+  expect(await killed.run(["tool", "call", "list", "{}"])).toMatchObject({ code: 0 })
+  await until("the programs to end", () => programs("600.32").length === 0)
 })
 
 test("ends a run that is blocked by a plugin", async () => {

@@ -4,6 +4,7 @@ import { Session } from "node:inspector"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { parentPort, workerData } from "node:worker_threads"
+import { killGroupMembers } from "../../util/process-tree.ts"
 import { longestTimerMs } from "../../util/time.ts"
 import { endName, type ToWatchdog } from "./watchdog.ts"
 
@@ -13,7 +14,10 @@ const exitCode = { signal: 130, limit: 4 } as const
 /** Time in ms without a response after which the main thread counts as blocked. */
 const answerMs = { signal: 1_000, secondSignal: 300, limit: 2_000 } as const
 
-/** Time in ms after which a process that cannot run JavaScript, for example during a synchronous command, is killed. */
+/** Time in ms after which the programs that the main thread waits for, such as that of `execSync`, are killed. */
+const killProgramsMs = 200
+
+/** Time in ms after which a process that cannot run JavaScript is killed. */
 const killMs = 2_000
 
 const limits = new Map<number, NodeJS.Timeout>()
@@ -63,6 +67,7 @@ function end(why: string, code: number): void {
   ending = true
   const hint = typeof workerData === "string" ? ` ${workerData}` : ""
   say(`${why} A tool or plugin is blocking the process, so the process will now end.${hint}`)
+  setInterval(killGroupMembers, killProgramsMs)
   setTimeout(() => process.kill(process.pid, "SIGKILL"), killMs)
   const session = new Session()
   session.connectToMainThread()

@@ -50,24 +50,28 @@ export async function inForeground(
   const serverFlags = flags.database === undefined ? undefined : '--database "…"'
   const restoreNetwork = await useNetworkSettings(workspace.environment)
   const view = createView({ ...flags, serverFlags }, workspace)
+  process.once("exit", view.exited)
   try {
-    const tackle = await openTackle(workspace, rules, overrides)
-    try {
-      process.exitCode = await interruptible(
-        async (signal, interrupt) => {
-          const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
+    process.exitCode = await interruptible(
+      async (signal, interrupt) => {
+        // The limit includes the start of the engine, because this may load tools and plugins.
+        const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
+        try {
+          const tackle = await openTackle(workspace, rules, overrides)
           try {
             return await work({ tackle, view, signal, interrupt })
           } finally {
             stopTimer()
+            await tackle.close()
           }
-        },
-        { resumeHint: `To continue the session: tackle run${serverFlags ? ` ${serverFlags}` : ""} -c "…"` },
-      )
-    } finally {
-      await tackle.close()
-    }
+        } finally {
+          stopTimer()
+        }
+      },
+      { resumeHint: `To continue the session: tackle run${serverFlags ? ` ${serverFlags}` : ""} -c "…"` },
+    )
   } finally {
+    process.off("exit", view.exited)
     await view.end()
     restoreNetwork()
   }

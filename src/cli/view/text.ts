@@ -305,6 +305,7 @@ export function createTextView(options: TextViewOptions): View {
     continues(session) {
       page.note([style.dim(oneLine(`continuing session ${session.id} · ${session.title}`, page.width()))])
     },
+    exited: () => {},
     async end() {
       await loading
       page.end()

@@ -1,5 +1,9 @@
 import type { TackleEvent } from "../../event/events.ts"
+import type { Message } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
+import { sumUsage } from "../../session/budget.ts"
+import { currentTime } from "../../util/time.ts"
+import { exitCode } from "../process/exit.ts"
 import type { Output } from "../process/stdout.ts"
 
 /** A view that shows a run's events. */
@@ -9,6 +13,8 @@ export interface View {
   pause(): () => void
   /** Shows which session the run continues. */
   continues(session: Session): void
+  /** Shows the end of a run if the process exits during the run. Synchronous. */
+  exited(code: number): void
   /** Shows events that were held back, and clears live output at the end of the run. */
   end(): Promise<void>
 }
@@ -41,6 +47,17 @@ export function createJsonView(output: Output): View {
   const children = createChildren()
   let waiting: TackleEvent[] = []
   let timer: NodeJS.Immediate | undefined
+  let running: { sessionID: string; since: number; messages: Map<string, Message> } | undefined
+
+  function follow(event: TackleEvent): void {
+    if (event.type === "run.completed") running = undefined
+    else if (event.type === "message.created" || event.type === "message.updated") {
+      const { message, sessionID, time } = event
+      if (event.type === "message.created" && message.role === "user")
+        running ??= { sessionID, since: time, messages: new Map() }
+      running?.messages.set(message.id, message)
+    }
+  }
 
   function flush(): void {
     clearImmediate(timer)
@@ -52,12 +69,30 @@ export function createJsonView(output: Output): View {
 
   return {
     show(event) {
-      if (children.agentOf(event) !== undefined && event.type === "run.completed") return
+      const isOwn = children.agentOf(event) === undefined
+      if (!isOwn && event.type === "run.completed") return
+      if (isOwn) follow(event)
       waiting.push(event)
       timer ??= setImmediate(flush)
     },
     pause: () => () => {},
     continues: () => {},
+    exited(code) {
+      if (!running) return
+      const { sessionID, since } = running
+      const messages = [...running.messages.values()]
+      const status =
+        code === exitCode.limit ? "limit" : code === exitCode.interrupted ? "interrupted" : "failed"
+      const time = currentTime()
+      waiting.push({
+        ...{ type: "run.completed", time, sessionID, status, exitCode: code, text: "" },
+        messageIDs: messages.filter(({ role }) => role === "user").map(({ id }) => id),
+        usage: sumUsage(messages.filter((message) => message.role === "assistant")),
+        refused: [],
+        durationMs: time - since,
+      })
+      flush()
+    },
     end: async () => flush(),
   }
 }
