@@ -126,7 +126,8 @@ export async function executeCall(
   } catch (error) {
     // The store failed, not the tool. No other state could be stored either.
     if (unstored) throw unstored.error
-    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
+    const settled = settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state })
+    const failure = hide(truncateFailure(settled, ctx, step))
     const { error: text, metadata } = failure
     const end = await endOf(prepared, step, { title: tool.id, output: text, metadata }, "error")
     // Plugins can add to the metadata of a failure but cannot change its kind.
@@ -159,13 +160,23 @@ async function endOf(
 /** Applies the output limits again to an output that plugins changed. */
 function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: Step): CallEnd {
   if (end.output === result.output) return end
-  const { limits, canDelegate = false } = runOptions(step)
-  const cut = truncateOutput(end.output, {
-    limits: { ...defaultLimits, ...limits },
-    spill: ctx.spill,
-    canDelegate,
-  })
+  const cut = truncateText(end.output, ctx, step)
   return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
+}
+
+/** Applies the output limits to the error text of a failed call. */
+function truncateFailure(
+  failure: ReturnType<typeof settleFailure>,
+  ctx: ToolContext,
+  step: Step,
+): ReturnType<typeof settleFailure> {
+  const { output, metadata } = truncateText(failure.error, ctx, step)
+  return metadata.truncated ? { error: output, metadata: { ...metadata, ...failure.metadata } } : failure
+}
+
+function truncateText(text: string, { spill }: ToolContext, step: Step) {
+  const { limits, canDelegate = false } = runOptions(step)
+  return truncateOutput(text, { limits: { ...defaultLimits, ...limits }, spill, canDelegate })
 }
 
 /** Returns true for a built-in tool that declares read access. Declarations of other tools are not trusted. */

@@ -63,6 +63,7 @@ const methodNotFound = -32_601
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { name } = options
   const output = new Readable({ read() {} })
+  const foreignText = createFrameCheck()
   let received = 0
   let errors = ""
   const child = await startProcess({
@@ -71,9 +72,12 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     env: options.env,
     input: true,
     record: options.record,
+    paced: true,
     onOutput(bytes) {
       received += bytes.length
-      output.push(Buffer.from(bytes))
+      const text = foreignText(bytes)
+      if (text !== undefined) stop(`it sent invalid output (${JSON.stringify(text)})`)
+      if (!ended) output.push(Buffer.from(bytes))
     },
     onErrorOutput(bytes) {
       errors = (errors + Buffer.from(bytes).toString()).slice(-shownErrors)
@@ -134,6 +138,39 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     end: () => (ending ??= end(connection, child, () => stop("Tackle stopped it"))),
   }
   return connection
+}
+
+/** Maximum number of characters of a message's header. */
+const maxHeader = 1_000
+
+/**
+ * Returns a function that receives the output of a server. It returns the beginning of the first text that is neither a
+ * header nor the content of a message. The reader of the messages would wait for the end of such a header.
+ */
+function createFrameCheck(): (bytes: Uint8Array) => string | undefined {
+  let header = ""
+  let content = 0
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; ) {
+      const skipped = Math.min(content, bytes.length - at)
+      content -= skipped
+      at += skipped
+      const rest = Buffer.from(bytes.subarray(at, at + maxHeader)).toString("latin1")
+      if (rest === "") return undefined
+      const end = (header + rest).indexOf("\r\n\r\n")
+      const isHeader = "content-".startsWith((header + rest).slice(0, 8).toLowerCase())
+      if (!isHeader || (end === -1 && header.length + rest.length > maxHeader))
+        return (header + rest).slice(0, 80)
+      if (end === -1) {
+        header += rest
+        return undefined
+      }
+      at += end + 4 - header.length
+      content = Number(/content-length: *(\d+)/i.exec((header + rest).slice(0, end))?.[1] ?? 0)
+      header = ""
+    }
+    return undefined
+  }
 }
 
 async function ask<T>(

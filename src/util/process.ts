@@ -46,6 +46,12 @@ export interface ProcessOptions {
    */
   onOutput(bytes: Uint8Array): void
   /**
+   * Whether reading standard output takes at most about a quarter of this process's time. The program then waits until
+   * there is room in the pipe. For programs whose output is a protocol, because one program could otherwise keep this
+   * process busy.
+   */
+  paced?: boolean
+  /**
    * Receives standard error separately, for programs whose output is a protocol. The buffer is reused after the call.
    */
   onErrorOutput?(bytes: Uint8Array): void
@@ -154,7 +160,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const tree = { group: child.pid, mark: line }
   const identity = identifyTree(tree)
   records.add(identity)
-  const standardOutput = readOutput(pipes.output.read, options.onOutput)
+  const standardOutput = readOutput(pipes.output.read, options.onOutput, options.paced)
   const output = joinOutputs([
     standardOutput,
     ...(pipes.errors && options.onErrorOutput ? [readOutput(pipes.errors.read, options.onErrorOutput)] : []),
@@ -270,7 +276,7 @@ interface ProcessOutput {
  * Reads to the end into one reused buffer, because with a new buffer for each chunk, a fast program would cost 80 MB of
  * memory.
  */
-function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): ProcessOutput {
+function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void, paced = false): ProcessOutput {
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   const socket = new Socket({
     fd: descriptor,
@@ -279,8 +285,12 @@ function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): 
     onread: {
       buffer: Buffer.allocUnsafeSlow(readBytes),
       callback(length, buffer) {
+        const start = performance.now()
         onOutput(buffer.subarray(0, length))
-        return true
+        const spentMs = performance.now() - start
+        if (!paced || spentMs < pacedMs) return true
+        setTimeout(() => socket.resume(), spentMs * pause)
+        return false
       },
     },
   })
@@ -295,6 +305,10 @@ function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): 
     unref: () => void socket.unref(),
   }
 }
+
+/** Time in milliseconds for one read of paced output, above which a pause of `pause` times this time follows. */
+const pacedMs = 0.2
+const pause = 3
 
 /** Capacity of a pipe on Linux, in bytes. No read returns more. */
 const readBytes = 64 * 1024

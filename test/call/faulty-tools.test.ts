@@ -46,6 +46,24 @@ test("fails only the call whose schema throws", async () => {
   expect(results[2]).toBe("fine")
 })
 
+test("limits the text of an error, and keeps the whole text in a file", async () => {
+  const text = `${"x".repeat(99)}\n`.repeat(1_000_000)
+  const { results, parts, end } = await callAll([
+    tool("lines", async () => {
+      throw new Error(text)
+    }),
+    tool("line", async () => {
+      throw new Error(text.replaceAll("\n", ""))
+    }),
+  ])
+  expect(end).toMatchObject({ status: "completed" })
+  for (const [index, result] of results.entries()) {
+    expect(result.length).toBeLessThan(60_000)
+    const metadata = { kind: "failed", truncated: true, outputPath: expect.any(String) }
+    expect(parts[index]?.state).toMatchObject({ metadata })
+  }
+})
+
 const hostile: [string, () => unknown][] = [
   ["a proxy whose traps throw", () => throwingProxy({})],
   ["a proxy of an error", () => throwingProxy(new Error("x"))],

@@ -110,5 +110,7 @@ test("exits at once on a second Ctrl+C", async () => {
   await new Promise((next) => setTimeout(next, 100))
   run.child.kill("SIGINT")
   expect(await run.ended).toMatchObject({ code: 130 })
-  expect(run.stdout).not.toContain("run.completed")
+  // The call has not ended.
+  expect(run.stdout).not.toContain('"status":"error"')
+  expect(run.stdout).toMatch(/"run\.completed".*"status":"interrupted","exitCode":130.*\n$/)
 })

@@ -1,6 +1,6 @@
 /**
  * A language server that fails on purpose. The first argument says how: `mute` never answers; `hang` answers nothing
- * after its start; `exit` exits at once with a message on stderr; `garbage` writes invalid messages; `die-once FILE`
+ * after its start; `exit` exits at once with a message on stderr; `garbage` writes invalid messages; `prose` writes only text; `die-once FILE`
  * exits at the first request unless FILE exists; `stubborn` answers but ignores shutdown; `tsserver` passes requests on
  * to a TypeScript that accepts only plain paths and reports the first word of every file; `no-tsserver` has no
  * TypeScript and publishes diagnostics.
@@ -15,6 +15,7 @@ if (manner === "exit") {
   process.exit(3)
 }
 if (manner === "garbage") process.stdout.write("Listening…\n\nContent-Length: soon\r\n\r\n{}")
+if (manner === "prose") process.stdout.write("Listening on port 3000\n")
 if (manner === "stubborn") process.on("SIGTERM", () => {})
 
 const connection = createMessageConnection(
@@ -28,7 +29,7 @@ const asksTypescript = manner.endsWith("tsserver")
 const executeCommandProvider = { commands: ["typescript.tsserverRequest"] }
 
 connection.onRequest("initialize", (): unknown =>
-  manner === "mute" || manner === "garbage"
+  ["mute", "garbage", "prose"].includes(manner)
     ? never
     : { capabilities: { hoverProvider: true, ...(asksTypescript ? { executeCommandProvider } : {}) } },
 )

@@ -203,8 +203,8 @@ describe("a broken server", () => {
     expect(running()).toEqual([])
   })
 
-  test("that sends invalid messages is ended", async () => {
-    const { service, project, running } = await setup(scriptedServer("garbage"), files)
+  test.each(["garbage", "prose"])("that sends invalid messages is ended: %s", async (manner) => {
+    const { service, project, running } = await setup(scriptedServer(manner), files)
     await expect(hover(service, project)).rejects.toMatchObject({ code: "lsp.ended" })
     expect(running()).toEqual([])
   })

@@ -282,3 +282,25 @@ function childrenOfThis(): number[] {
     .filter((entry) => entry?.parent === process.pid)
     .map((entry) => entry?.pid ?? 0)
 }
+
+test("reads paced output for a small part of the time, and loses nothing", async () => {
+  const bytes = 10_000_000
+  let [received, busyMs] = [0, 0]
+  const start = performance.now()
+  const process = await startProcess({
+    argv: ["/bin/sh", "-c", `head -c ${bytes} /dev/zero`],
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin" },
+    paced: true,
+    onOutput(chunk) {
+      received += chunk.length
+      const since = performance.now()
+      while (performance.now() - since < 1);
+      busyMs += performance.now() - since
+    },
+  })
+  started.push(process)
+  await process.closed
+  expect(received).toBe(bytes)
+  expect(busyMs).toBeLessThan((performance.now() - start) / 2)
+})

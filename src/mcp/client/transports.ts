@@ -279,6 +279,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
         env: options.env,
         input: true,
         record: options.record,
+        paced: true,
         onOutput: (bytes) => lines.push(decoder.write(bytes)),
         onErrorOutput(bytes) {
           errors = (errors + Buffer.from(bytes).toString()).slice(-shownErrors)
