@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { rolldown } from "rolldown"
 
 /**
- * Bundles the web page: `index.html`, and one script, one style sheet and the icon, each with a hash of its content in
- * its name.
+ * Bundles the web page: `index.html`, and its scripts, style sheet and icon, each with a hash of its content in its
+ * name.
  */
 export async function bundleWeb({
   source,
@@ -16,19 +16,26 @@ export async function bundleWeb({
   /** Directory to write the page to. */
   directory: string
 }): Promise<void> {
+  // Each file can contain the names of the files before it.
   const files = [
-    { name: "app", extension: "js", content: await script(join(source, "main.tsx")) },
-    { name: "app", extension: "css", content: styles(join(source, "styles")) },
-    { name: "icon", extension: "svg", content: readFileSync(join(source, "icon.svg"), "utf8") },
+    { name: "event-worker.js", content: await script(join(source, "event-worker.ts")) },
+    { name: "app.js", content: await script(join(source, "main.tsx")) },
+    { name: "app.css", content: styles(join(source, "styles")) },
+    { name: "icon.svg", content: readFileSync(join(source, "icon.svg"), "utf8") },
+    { name: "index.html", content: readFileSync(join(source, "index.html"), "utf8") },
   ]
   mkdirSync(directory, { recursive: true })
-  let html = readFileSync(join(source, "index.html"), "utf8")
-  for (const { name, extension, content } of files) {
-    const hash = createHash("sha256").update(content).digest("hex").slice(0, 10)
-    writeFileSync(join(directory, `${name}-${hash}.${extension}`), content)
-    html = html.replace(`${name}.${extension}`, `${name}-${hash}.${extension}`)
+  const names = new Map<string, string>()
+  for (const { name, content } of files) {
+    const text = [...names].reduce(
+      (all, [from, to]) => all.replaceAll(`/assets/${from}`, `/assets/${to}`),
+      content,
+    )
+    const hash = createHash("sha256").update(text).digest("hex").slice(0, 10)
+    const hashed = name === "index.html" ? name : name.replace(".", `-${hash}.`)
+    names.set(name, hashed)
+    writeFileSync(join(directory, hashed), text)
   }
-  writeFileSync(join(directory, "index.html"), html)
 }
 
 async function script(input: string): Promise<string> {

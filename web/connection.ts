@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals"
 import type { SessionApi } from "../src/client/api.ts"
 import { createClient, type TackleClient } from "../src/client/client.ts"
-import type { SessionClient } from "../src/client/sessions.ts"
 import type { TackleEvent } from "../src/event/events.ts"
 import type { SessionEvent } from "../src/session/session-events.ts"
+import { type Channel, createChannel } from "../src/util/channel.ts"
+import { createEventHub, type HubMessage, type WindowMessage } from "./event-hub.ts"
 
 /** False while the server does not respond. */
 export const isOnline = signal(true)
@@ -13,6 +14,7 @@ export const isLoggedIn = signal<boolean | undefined>(undefined)
 
 /** Calls `fetch`, and records whether the server responds and accepts the login. */
 async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Response> {
+  await opening.promise
   try {
     const response = await fetch(...request)
     isOnline.value = true
@@ -32,14 +34,9 @@ export function clientOf(directory?: string): TackleClient {
 const client = clientOf()
 const listeners = new Set<(event: TackleEvent) => void>()
 
-function publish(event: TackleEvent): void {
-  for (const each of listeners) each(event)
-}
-
 /**
  * This page's client for all projects. `subscribe` does not open a stream. The listener receives events from the only
- * open stream (see {@link oneStream} and {@link followAll}), because a browser allows at most six connections to a
- * server across all windows.
+ * open stream, because a browser allows at most six connections to a server across all windows.
  */
 export const api: TackleClient = Object.assign(Object.create(client) as TackleClient, {
   subscribe(listener: (event: TackleEvent) => void) {
@@ -48,23 +45,75 @@ export const api: TackleClient = Object.assign(Object.create(client) as TackleCl
   },
 })
 
-/**
- * Returns the session with a stream that also passes its events, and those from all other sessions, to the listeners.
- */
-export function oneStream(session: SessionClient): SessionApi {
-  async function* relay(events: AsyncIterable<SessionEvent>) {
-    for await (const event of events) {
-      if (event.type !== "reset") publish(event)
-      if (event.sessionID === session.id) yield event
-    }
+const send = connectToHub(receive)
+
+/** Number of the latest request to the hub. */
+let request = 0
+let opening = Promise.withResolvers<void>()
+opening.resolve()
+
+/** The events of the session that this window follows. */
+let own: { id: string; events: Channel<SessionEvent> } | undefined
+
+function receive(message: HubMessage): void {
+  if (message.type === "event") {
+    const { event } = message
+    if (event.type !== "reset") for (const each of listeners) each(event)
+    if (event.sessionID !== own?.id) return
+    own.events.push(event)
+    if (event.type === "session.deleted") own.events.end()
+    return
   }
-  // The stream opens immediately, so that later reads miss nothing.
-  return { ...session, events: (options) => relay(session.events({ ...options, others: true })) }
+  if (message.type === "opened") {
+    if (message.missed) isOnline.value = false
+    isOnline.value = true
+    if (message.request !== request) return
+  } else if (message.type === "lost") isOnline.value = false
+  else if (message.status === 401) isLoggedIn.value = false
+  opening.resolve()
 }
 
-/** Opens a stream with events from all sessions. Returns a function that ends the stream. */
-export function followAll(): () => void {
-  return client.subscribe(publish)
+/** Follows a session, or only the list of sessions. Later requests of this window wait until the stream is open. */
+function follow(session?: { id: string; after: number }): void {
+  request += 1
+  opening.resolve()
+  opening = Promise.withResolvers()
+  send({ type: "follow", request, ...(session && { session }) })
+}
+
+/** Returns the session with events from the stream that all windows of the browser share. */
+export function oneStream(session: SessionApi): SessionApi {
+  return {
+    ...session,
+    events({ after = 0, signal } = {}) {
+      const events = createChannel<SessionEvent>(() => {})
+      signal?.addEventListener("abort", () => events.end(), { once: true })
+      own = { id: session.id, events }
+      follow({ id: session.id, after })
+      return events
+    },
+  }
+}
+
+/** Follows the list of sessions only. */
+export function followList(): void {
+  own = undefined
+  follow()
+}
+
+/** Stops following. The stream closes when no window of the browser follows anything. */
+export function followNothing(): void {
+  own = undefined
+  opening.resolve()
+  send({ type: "leave" })
+}
+
+/** Connects to the hub in the browser's shared worker, or, if the browser has none, to a hub in this window. */
+function connectToHub(receive: (message: HubMessage) => void): (message: WindowMessage) => void {
+  if (typeof SharedWorker === "undefined") return createEventHub()(receive)
+  const { port } = new SharedWorker("/assets/event-worker.js")
+  port.onmessage = ({ data }: MessageEvent<HubMessage>) => receive(data)
+  return (message) => port.postMessage(message)
 }
 
 /** Time in milliseconds after which a hidden page closes its stream, so that other windows can open theirs. */
@@ -85,6 +134,10 @@ export function watchVisibility(): void {
       }, hiddenMs)
   }
   document.addEventListener("visibilitychange", update)
+  addEventListener("pagehide", () => {
+    isActive.value = false
+  })
+  addEventListener("pageshow", update)
   update()
 }
 

@@ -3,7 +3,16 @@ import type { SessionApi } from "../src/client/api.ts"
 import type { TackleEvent } from "../src/event/events.ts"
 import { type FollowedSession, followSession } from "../src/view/follow-session.ts"
 import type { SessionState } from "../src/view/session-state.ts"
-import { api, followAll, isActive, isLoggedIn, isOnline, oneStream, watchVisibility } from "./connection.ts"
+import {
+  api,
+  followList,
+  followNothing,
+  isActive,
+  isLoggedIn,
+  isOnline,
+  oneStream,
+  watchVisibility,
+} from "./connection.ts"
 import { errorText } from "./errors.ts"
 import { announce, attempt, closeInformation, notify } from "./notices.tsx"
 import { loadSessions } from "./session-list-data.ts"
@@ -68,7 +77,7 @@ export function followAddress(): void {
     const id = sessionID.value
     closeInformation()
     if (isLoggedIn.value) void load(id)
-    else stop()
+    else followNothing()
   })
   let wasActive = true
   effect(() => {
@@ -86,15 +95,11 @@ export function followAddress(): void {
   })
 }
 
-/** Ends the stream of this page. */
-let stop = () => {}
-
 /** Loads and follows a session. Without an id, follows the list of sessions. */
 async function load(id: string | undefined): Promise<void> {
   generation += 1
   const own = generation
-  // Frees the connection for the next stream.
-  stop()
+  followed?.close()
   followed = undefined
   state.value = undefined
   loadError.value = undefined
@@ -112,7 +117,7 @@ async function load(id: string | undefined): Promise<void> {
     if (own === generation) loadError.value = errorText(error)
   } finally {
     if (own === generation) {
-      stop = followed?.close ?? followAll()
+      if (!followed) followList()
       // The list missed the events since the last stream ended.
       void loadSessions()
       if (!isActive.peek()) pause()
@@ -131,7 +136,7 @@ function follow(session: SessionApi, own: number): Promise<FollowedSession> {
       if (own !== generation) return
       loadError.value = error === undefined ? "The session was deleted." : errorText(error)
       followed = undefined
-      stop = followAll()
+      followList()
     },
   })
 }
@@ -143,11 +148,7 @@ async function reopen(): Promise<void> {
   clearInterval(hiddenTimer)
   if (!isLoggedIn.value) return
   void loadSessions()
-  if (!followed) {
-    stop()
-    stop = followAll()
-    return
-  }
+  if (!followed) return followList()
   try {
     await followed.reopen()
   } catch (error) {
@@ -162,10 +163,8 @@ let hiddenTimer: ReturnType<typeof setInterval> | undefined
 /** Closes the stream of a hidden page. Its title still shows when the agent waits for the user. */
 function pause(): void {
   clearInterval(hiddenTimer)
-  if (!followed) {
-    stop()
-    return
-  }
+  followNothing()
+  if (!followed) return
   followed.pause()
   isWaitingHidden.value = isWaiting.value
   const { id } = followed.session

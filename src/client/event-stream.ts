@@ -13,11 +13,6 @@ export interface FollowOptions {
   /** Number of the last event that the reader received. Undefined to receive only new events. */
   after: number | undefined
   signal: AbortSignal | undefined
-  /**
-   * Whether the stream also contains the events of all other sessions. These events are not repeated after an
-   * interruption.
-   */
-  others?: boolean
   /** Returns the number of the session's latest change. */
   sequence(): Promise<number>
   /** Returns the requests that wait for the user, as events. */
@@ -31,7 +26,7 @@ export interface FollowOptions {
  * request.
  */
 export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
-  const { connection, silenceMs, sessionID, others, sequence } = options
+  const { connection, silenceMs, sessionID, sequence } = options
   const leave = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, leave.signal]) : leave.signal
   let last = options.after
@@ -39,17 +34,13 @@ export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterato
   async function open(): Promise<Response> {
     last ??= await sequence()
     const path = `/session/${encodeURIComponent(sessionID)}/event`
-    return connection.open({ path, query: { after: last, others }, signal, answerMs: silenceMs })
+    return connection.open({ path, query: { after: last }, signal, answerMs: silenceMs })
   }
 
   const events = reconnecting<SessionEvent>({ ...options, signal, open })
 
   async function* read(): AsyncGenerator<SessionEvent, undefined> {
     for await (const event of events) {
-      if (event.sessionID !== sessionID) {
-        yield event
-        continue
-      }
       if (event.type === "reset") {
         if (event.reason === "behind") continue
         last = 0

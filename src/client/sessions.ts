@@ -5,7 +5,6 @@ import type { ListedSession, Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { SessionStatus } from "../session/handle.ts"
 import type { FileDiff } from "../session/session-diff.ts"
-import type { SessionEvent } from "../session/session-events.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
 import { fetchSessionEvents } from "./event-stream.ts"
@@ -22,12 +21,6 @@ export interface RemoteSession extends ListedSession {
 /** A session on a server. */
 export interface SessionClient extends SessionApi {
   info(): Promise<RemoteSession>
-  /** Like `SessionApi.events`. With `others`, also yields the events of all other sessions as they happen. */
-  events(options?: {
-    after?: number
-    signal?: AbortSignal
-    others?: boolean
-  }): AsyncIterableIterator<SessionEvent>
 }
 
 /** A server's sessions. */
@@ -194,9 +187,8 @@ export function createSessions({
           await post("resume", {})
         },
       },
-      events: ({ after, signal, others } = {}) =>
+      events: ({ after, signal } = {}) =>
         fetchSessionEvents({
-          others,
           connection,
           silenceMs,
           sessionID: id,

@@ -120,8 +120,7 @@ export function eventStream(
 
 /**
  * Returns a response body that streams all events from `subscribe`, converted with `convert`. The stream ends when the
- * server stops. If the client reads too slowly, the stream ends with `behind`, if given, and the client must read the
- * sessions again.
+ * server stops, and if the client reads too slowly. The client must then read the sessions again.
  */
 export function streamOfAll<T extends StreamedEvent>(
   { heartbeatMs, maxWaiting, streamSignal }: ServerContext,
@@ -129,13 +128,11 @@ export function streamOfAll<T extends StreamedEvent>(
     subscribe,
     convert,
     first = [],
-    behind,
   }: {
     subscribe(listener: (event: TackleEvent) => void): () => void
     convert(event: TackleEvent): readonly T[]
     /** Events at the start of the stream. */
     first?: readonly T[]
-    behind?: T
   },
 ): ReadableStream<Uint8Array> {
   const channel = createChannel<T>(end)
@@ -144,7 +141,6 @@ export function streamOfAll<T extends StreamedEvent>(
     for (const converted of convert(event)) channel.push(converted)
     if (channel.size <= maxWaiting) return
     channel.drain()
-    if (behind) channel.push(behind)
     end()
   })
   const ending = streamSignal("")

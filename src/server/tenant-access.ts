@@ -10,8 +10,8 @@ import type { ServerEnvironment } from "./guard.ts"
 const sharedRoutes =
   /^GET \/(health|docs|openapi\.json|assets\/.*|root|tool|agent|command|skill|model|mcp)?$|^POST \/(login|logout|ticket)$/
 
-/** Routes that create and list sessions. These routes enforce the token's tenant themselves. */
-const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
+/** Routes that create, list and follow sessions. These routes enforce the token's tenant themselves. */
+const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$|^GET \/event$/
 
 /**
  * Creates middleware that lets a token with a tenant use only this tenant's sessions. Responds as if other sessions did

@@ -33,11 +33,6 @@ export interface EventStreamOptions {
    * 10,000.
    */
   maxWaiting?: number
-  /**
-   * Calls a listener with the events of all sessions, and returns a function that unsubscribes. The stream then also
-   * contains the events of the other sessions, as they happen.
-   */
-  others?(listener: (event: TackleEvent) => void): () => void
 }
 
 /** The parts of a session that models are streaming, in this engine and, with a relay, in other engines. */
@@ -100,7 +95,7 @@ export interface FollowedStore {
 export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,
   sessionID: string,
-  { after, signal, maxWaiting = 10_000, others }: EventStreamOptions,
+  { after, signal, maxWaiting = 10_000 }: EventStreamOptions,
 ): Channel<SessionEvent> {
   /** Events that happen while the store is being read. */
   const live: TackleEvent[] = []
@@ -129,9 +124,6 @@ export function streamSessionEvents(
     if (reading) again = true
     else void catchUp()
   })
-  const unsubscribeOthers = others?.((event) => {
-    if (event.sessionID !== sessionID) send(event)
-  })
   signal?.addEventListener("abort", end, { once: true })
 
   function take(event: TackleEvent): void {
@@ -147,7 +139,6 @@ export function streamSessionEvents(
   function stop(): void {
     unsubscribe()
     unsubscribeRequests?.()
-    unsubscribeOthers?.()
     unwatch()
     onEnd?.()
     signal?.removeEventListener("abort", end)
@@ -163,9 +154,7 @@ export function streamSessionEvents(
     channel.push(event)
     if (!reading && channel.size <= maxWaiting) limit = maxWaiting
     if (channel.size <= limit) return
-    const [first] = channel
-      .drain()
-      .flatMap((waiting) => (waiting.sessionID === sessionID && waiting.seq) || [])
+    const [first] = channel.drain().flatMap((waiting) => waiting.seq ?? [])
     finish({ type: "reset", sessionID, seq: first === undefined ? last : first - 1, reason: "behind" })
   }
 

@@ -70,22 +70,36 @@ test("sends the events of all sessions, without numbers to continue with", async
   expect([...ended].map((id) => `/session/${id}`).sort()).toEqual([first, second].sort())
 })
 
-test("sends the events of other sessions in the stream of a session, without numbers", async () => {
+test("sends the changes of followed sessions, and the events of all other sessions as they happen", async () => {
   const { server, post, session } = await setUp(() => ({ text: "Hello." }))
-  const [own, other] = [await session(), await session()]
+  const [own, second, other] = [await session(), await session(), await session()]
+  const id = (path: string) => path.slice("/session/".length)
+  const follow = `${id(own)}:0,${id(second)},ses_unknown:3`
+  const seen: string[] = []
   const ended = new Set<string>()
-  for await (const event of readEvents(`${server.url}${own}/event?after=0&others=true`)) {
+  for await (const event of readEvents(`${server.url}/event?follow=${follow}`)) {
     if (typeof event === "string") {
-      await post(`${other}/input`, { text: "Hi" })
-      await post(`${own}/input`, { text: "Hi" })
+      for (const path of [other, own, second]) await post(`${path}/input`, { text: "Hi" })
       continue
     }
-    const { sessionID, seq, type } = event.data
-    expect(event.id).toBe(`/session/${sessionID}` === own && seq !== undefined ? String(seq) : undefined)
+    const { sessionID, type } = event.data
+    seen.push(`${sessionID} ${type}`)
     if (type === "run.completed") ended.add(sessionID)
-    if (ended.size === 2) break
+    if (ended.size === 3) break
   }
-  expect([...ended].map((id) => `/session/${id}`).sort()).toEqual([own, other].sort())
+  expect([...ended].sort()).toEqual([own, second, other].map(id).sort())
+  // The stored session is a change after 0.
+  expect(seen[0]).toBe(`${id(own)} session.updated`)
+  expect(seen.filter((each) => each === `${id(own)} run.completed`)).toHaveLength(1)
+})
+
+test("ends the stream of several sessions after a reset", async () => {
+  const { server, session } = await setUp()
+  const [first, second] = [await session(), await session()].map((path) => path.slice("/session/".length))
+  const events: unknown[] = []
+  for await (const event of readEvents(`${server.url}/event?follow=${first}:900,${second}:0`))
+    if (typeof event !== "string") events.push(event.data)
+  expect(events).toContainEqual({ type: "reset", sessionID: first, seq: 1, reason: "unknown" })
 })
 
 test("sends comments while nothing happens", async () => {

@@ -75,7 +75,7 @@ test("lets a token with a tenant use only its own sessions", async () => {
   expect((await get(`/session/${own}`, { scope: "run" })).status).toBe(200)
 
   // Routes that show other sessions or the files of a project.
-  for (const path of ["/request", "/event", "/grant", "/find/file?query=a", "/opencode/session", "/file"])
+  for (const path of ["/request", "/grant", "/find/file?query=a", "/opencode/session", "/file"])
     expect((await get(path, { scope: "run" })).body.error.code).toBe("tenant.forbidden")
   expect((await get("/request", { scope: "run" })).body.error.message).toContain("query parameter `session`")
   expect((await get("/grant", { scope: "run" })).body.error.message).toContain("cannot use GET /grant")
@@ -100,7 +100,7 @@ test("sends a token with a tenant the events of no other tenant", async () => {
     await create("admin"),
   ]
   const seen = new Set<string>()
-  const url = `${server.url}/session/${own}/event?others=true`
+  const url = `${server.url}/event?follow=${own},${foreign}:0,${plain}:0`
   for await (const event of readEvents(url, { token: tokens.run })) {
     if (typeof event === "string") {
       for (const [id, scope] of [

@@ -2,11 +2,26 @@ import type { Context } from "hono"
 import * as z from "zod"
 import { type ServerContext, sessionOf } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { eventStream, type StreamedEvent, streamOfAll } from "../event-stream.ts"
+import { eventStream } from "../event-stream.ts"
+import { followSessions } from "../followed-sessions.ts"
 import { reference } from "../schemas/named.ts"
 import { createRouter, numberIn, route, sessionParams } from "./route.ts"
 
 const sequence = numberIn({ min: 0, max: Number.MAX_SAFE_INTEGER })
+
+/** Maximum number of sessions that one stream follows. */
+const maxFollowed = 100
+
+const follows = z
+  .string()
+  .regex(/^\w+(:\d{1,15})?(,\w+(:\d{1,15})?)*$/, "expected session ids such as `ses_01:12,ses_02`")
+  .transform((text) =>
+    text.split(",").map((each) => {
+      const [id = "", after] = each.split(":")
+      return { id, ...(after !== undefined && { after: Number(after) }) }
+    }),
+  )
+  .refine((sessions) => sessions.length <= maxFollowed, `follow at most ${maxFollowed} sessions`)
 
 /** OpenAPI description for an event stream. */
 const stream = (id: string) => ({
@@ -55,10 +70,6 @@ export function eventRoutes(context: ServerContext) {
           after: sequence.optional().openapi({
             description: "Number of the last event that the client received, or the session's `seq`",
           }),
-          others: z.enum(["true", "false"]).optional().openapi({
-            description:
-              "Whether to also send the events of all other sessions as they happen, like `GET /event`. A token with a tenant receives only events from the tenant's sessions. The messages with these events have no `id`",
-          }),
         }),
       },
       responses: stream("`id` is the number of the change. Events without a number have no `id`."),
@@ -72,10 +83,7 @@ export function eventRoutes(context: ServerContext) {
         const handle = await tackle.sessions.get(id)
         if (!handle) throw notFound("session", id)
         const ending = context.streamSignal(id)
-        const { tenant } = c.get("token")
-        const follow: ServerContext["followEvents"] = (listener) => context.followEvents(listener, tenant)
-        const others = c.req.valid("query").others === "true" ? follow : undefined
-        const events = handle.events({ after, signal: ending.signal, maxWaiting, others })
+        const events = handle.events({ after, signal: ending.signal, maxWaiting })
         const onEnd = () => {
           ending.release()
           release()
@@ -94,17 +102,24 @@ export function eventRoutes(context: ServerContext) {
       path: "/event",
       summary: "Follow all sessions",
       description:
-        "Sends the events of all sessions on this server as they happen, and the permission requests and questions from other processes on the same database. The stream cannot be continued after a disconnect.",
+        "Sends the events of all sessions on this server as they happen, and the permission requests and questions from other processes on the same database. Without `follow`, the stream cannot be continued after a disconnect. A token with a tenant receives only events from the tenant's sessions.",
       scope: "read",
+      request: {
+        query: z.strictObject({
+          follow: follows.optional().openapi({
+            description:
+              "Sessions whose events are sent as by `GET /session/{id}/event`, with stored changes and numbers: ids, separated by commas, each with `:` and the number of the last event that the client received. Sessions that do not exist are ignored. With `reset`, the stream ends",
+            example: "ses_01:12,ses_02:7",
+          }),
+        }),
+      },
       responses: stream("The messages have no `id`."),
     }),
-    (c) => {
-      const { followEvents: subscribe } = context
-      const behind = { type: "reset" as const, reason: "behind" as const }
-      return respond(
-        c,
-        streamOfAll<StreamedEvent>(context, { subscribe, convert: (event) => [event], behind }),
-      )
+    async (c) => {
+      const { follow: sessions = [] } = c.req.valid("query")
+      const { tenant } = c.get("token")
+      const { events, onEnd } = await followSessions(context, { sessions, tenant })
+      return respond(c, eventStream(events, { heartbeatMs, onEnd }))
     },
   )
 
