@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite"
-import { setImmediate as nextTurn } from "node:timers/promises"
+import { setTimeout } from "node:timers/promises"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import { queryWords, searchedText, wordsOf } from "./search.ts"
@@ -40,10 +40,16 @@ const tables = `
 `
 
 /**
- * Number of rows after which a transaction ends. FTS5 writes the index of each transaction separately and merges these
- * parts later.
+ * Time in milliseconds after which a transaction ends. The first search of a large database takes minutes, and other
+ * writers, including other processes, must not wait for it.
  */
-const batchSize = 2_000
+const batchMs = 50
+
+/**
+ * Pause in milliseconds between two transactions, in which other writers can lock the database. SQLite checks a lock
+ * that it waits for at intervals of up to 100 ms.
+ */
+const pauseMs = 50
 
 /**
  * Creates the full-text index for a database. A search first indexes the rows that changed since the previous search,
@@ -64,17 +70,15 @@ export function createSearchIndex(
     return statements
   }
 
-  /** Indexes one session's changes and returns the number of changed rows. Call it within a transaction. */
-  function fill(sessionID: string): number {
+  /** Indexes one session's changes. Call it within a transaction. */
+  function fill(sessionID: string): void {
     const { progress, setProgress, title, parts, removed, remove, put, words } = open()
     const seq = reader.sequence(sessionID)
     // The session was deleted in the meantime.
-    if (seq === 0) return 0
+    if (seq === 0) return
     /** Number of the latest indexed change, or -1 if none is indexed. */
     const after = Number(progress.get(sessionID)?.seq ?? -1)
-    let count = 0
     const index = (messageID: string, partID: string, text: string) => {
-      count += 1
       if (after >= 0) remove.run(sessionID, messageID, partID)
       const found = [...new Set(wordsOf(text))]
       if (found.length === 0) return
@@ -87,7 +91,6 @@ export function createSearchIndex(
     for (const row of parts.all(sessionID, after))
       index(String(row.message_id), String(row.id), textOf(row.data))
     setProgress.run(sessionID, seq)
-    return count
   }
 
   async function fillAll(): Promise<void> {
@@ -95,11 +98,12 @@ export function createSearchIndex(
     while (stale.length > 0) {
       change(() =>
         transact(() => {
-          for (let count = 0; count < batchSize && stale.length > 0; ) count += fill(stale.pop() ?? "")
+          const end = performance.now() + batchMs
+          do fill(stale.pop() ?? "")
+          while (stale.length > 0 && performance.now() < end)
         }),
       )
-      // The first search of a large database takes seconds, and other work must not wait for it.
-      if (stale.length > 0) await nextTurn()
+      if (stale.length > 0) await setTimeout(pauseMs)
     }
   }
 

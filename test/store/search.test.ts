@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,6 +12,8 @@ import { openReadOnlySqliteStore, openSqliteStore } from "../../src/store/sqlite
 import type { Change } from "../../src/store/store.ts"
 import { runs } from "../runs.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
+
+const writerPath = join(import.meta.dirname, "writer.ts")
 
 function temporaryPath(): string {
   const directory = mkdtempSync(join(tmpdir(), "tackle-search-"))
@@ -169,4 +173,22 @@ describe("an excerpt", () => {
       }),
     )
   })
+})
+
+test("another process can write all the time while the first search builds the index", async () => {
+  const path = temporaryPath()
+  const store = await openSqliteStore(path)
+  const text = Array.from({ length: 100 }, (_, index) => `word${index}`).join(" ")
+  for (let start = 0; start < 4000; start += 1000)
+    await store.commit(
+      Array.from({ length: 1000 }, (_, index) => talk(`ses_${start + index}`, text, text, text)).flat(),
+    )
+  const search = store.search("word7")
+  const writer = spawn(process.execPath, [writerPath, path, "other", "20"], { stdio: "ignore" })
+  const written = once(writer, "exit")
+  expect(
+    await Promise.race([search.then(() => "search"), written.then(([code]) => `written, ${code}`)]),
+  ).toBe("written, 0")
+  expect(await search).toHaveLength(100)
+  await store.close()
 })
