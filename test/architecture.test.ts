@@ -140,6 +140,15 @@ test("keeps fenced libraries behind their fence", () => {
   expect(wrong).toEqual([])
 })
 
+test("reads all sessions only to export them, and all subagent sessions of one session", () => {
+  const allowed = ["session/copy-sessions.ts", "session/lineage.ts", "server/routes/history-routes.ts"]
+  const readers = sources()
+    .filter((file) => /\ballSessions\(/.test(readFileSync(file, "utf8")))
+    .map((file) => relative(root, file))
+    .filter((file) => file !== "store/session-pages.ts")
+  expect(readers.sort()).toEqual(allowed.sort())
+})
+
 test("contains no circles of files", () => {
   const targets = new Map<string, string[]>()
   for (const { from, specifier } of all)

@@ -6,7 +6,7 @@ import type { Session } from "../schema/session.ts"
 import { isAnyHeld } from "../session/lease.ts"
 import { familyOf } from "../session/lineage.ts"
 import { type ContentStore, hashOf } from "../store/content-store.ts"
-import type { Store } from "../store/store.ts"
+import type { SessionFilter, Store } from "../store/store.ts"
 import type { JobTable } from "../tools/bash/background-jobs.ts"
 import { systemCode, UsageError } from "../util/errors.ts"
 import type { ProcessJournal } from "../util/process-journal.ts"
@@ -153,19 +153,24 @@ export interface PruneChoice {
 }
 
 /**
- * Returns the sessions to delete from a list of root sessions, oldest first. Sessions of subagents stay with their
- * parent. Throws `UsageError` if neither field is set.
+ * Creates a chooser of the sessions to delete. Pass it the root sessions that match `filter`, newest first: sessions of
+ * subagents stay with their parent. Throws `UsageError` if neither field of the choice is set.
  */
-export function chooseOld(
-  sessions: readonly Session[],
+export function createOldChooser(
   { olderThanMs, keep = 0 }: PruneChoice,
   now = Date.now(),
-): Session[] {
+): { filter: Pick<SessionFilter, "updatedUntil">; isOld(session: Session): boolean } {
   if (olderThanMs === undefined && keep === 0)
     throw new UsageError("Select the sessions to delete with olderThanMs, keep, or both.")
-  const projects = Map.groupBy(sessions, ({ worktree }) => worktree)
-  return [...projects.values()]
-    .flatMap((own) => own.toSorted((a, b) => b.time.updated - a.time.updated).slice(keep))
-    .filter(({ time }) => olderThanMs === undefined || now - time.updated >= olderThanMs)
-    .sort((a, b) => a.time.updated - b.time.updated)
+  const latest = olderThanMs === undefined ? Number.POSITIVE_INFINITY : now - olderThanMs
+  const kept = new Map<string, number>()
+  return {
+    // The newest sessions count towards `keep`.
+    filter: keep === 0 ? { updatedUntil: latest } : {},
+    isOld({ worktree, time }) {
+      const newer = kept.get(worktree) ?? 0
+      kept.set(worktree, newer + 1)
+      return newer >= keep && time.updated <= latest
+    },
+  }
 }

@@ -8,8 +8,10 @@ import { descendants } from "../session/lineage.ts"
 import { isForWorkers } from "../session/queued-runs.ts"
 import type { SessionEngine } from "../session/session-engine.ts"
 import { createStats } from "../session/stats.ts"
+import { sessionPages } from "../store/session-pages.ts"
+import { type ListedRow, maxSessions } from "../store/store.ts"
 import type { JobTable } from "../tools/bash/background-jobs.ts"
-import { chooseOld } from "./housekeeping.ts"
+import { createOldChooser } from "./housekeeping.ts"
 import type { ModelChoice } from "./models.ts"
 import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
@@ -106,20 +108,21 @@ export function createSessions(
     async latest() {
       const scope = { worktree, parentID: null }
       const [newest] = await store.sessions({ ...scope, limit: 1 })
-      const session = newest?.replayed
-        ? (await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })).find((each) => !each.replayed)
-        : newest
-      return session && opened.handleOf(session)
+      if (newest && !newest.replayed) return opened.handleOf(newest)
+      for await (const page of sessionPages(store, scope)) {
+        const session = page.map((row) => row.session).find(({ replayed }) => !replayed)
+        if (session) return opened.handleOf(session)
+      }
+      return undefined
     },
     async list({ everywhere = false, limit, parentID = null, search = "" } = {}) {
-      const filter = {
-        parentID,
-        worktree: everywhere ? undefined : worktree,
-        limit: limit === undefined ? undefined : Math.min(limit, Number.MAX_SAFE_INTEGER),
+      const filter = { parentID, worktree: everywhere ? undefined : worktree }
+      if (search.trim() === "") {
+        const rows = await firstOf(limit, (page) => store.page({ ...filter, ...page }))
+        return rows.map(({ session }) => session)
       }
-      if (search.trim() === "") return store.sessions(filter)
       const { matchOf } = await import("../store/search.ts")
-      const hits = await store.search(search, filter)
+      const hits = await firstOf(limit, (page) => store.search(search, { ...filter, ...page }))
       return hits.map((hit) => ({ ...hit.session, match: matchOf(hit, search) }))
     },
     async status(id) {
@@ -137,23 +140,30 @@ export function createSessions(
     },
     async stats({ everywhere = false, session: id } = {}) {
       const stats = createStats()
-      const scope = everywhere || id !== undefined ? {} : { worktree }
-      const all = await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })
-      const counted = id === undefined ? all : withDescendants(id, all)
-      for (const session of counted) {
+      const count = async (session: Session) => {
         try {
           stats.add(session, await store.messages(session.id))
         } catch (error) {
           onProblem(`the session ${session.id} cannot be read and is not counted`, error)
         }
       }
+      if (id !== undefined) {
+        const session = await store.session(id)
+        if (session) for (const each of await withSubagents(session)) await count(each)
+        return stats.result()
+      }
+      for await (const page of sessionPages(store, everywhere ? {} : { worktree }))
+        for (const { session } of page) await count(session)
       return stats.result()
     },
     async prune({ everywhere = false, dryRun = false, ...choice }) {
       const place = everywhere ? {} : { worktree }
-      const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER, ...place })
+      const chooser = createOldChooser(choice)
+      const old: Session[] = []
+      for await (const page of sessionPages(store, { parentID: null, ...chooser.filter, ...place }))
+        old.push(...page.map((row) => row.session).filter(chooser.isOld))
       const result: PruneResult = { deleted: [], held: [] }
-      for (const session of chooseOld(all, choice)) {
+      for (const session of old.reverse()) {
         const family = await withSubagents(session)
         const held = await isAnyHeld(
           store,
@@ -207,9 +217,17 @@ async function archives() {
   return { ...transfer, ...sanitize }
 }
 
-/** Returns a session and all sessions below it. */
-function withDescendants(id: string, all: readonly Session[]): Session[] {
-  return all
-    .filter((session) => session.id === id || session.parentID === id)
-    .flatMap((session) => (session.id === id ? [session] : withDescendants(session.id, all)))
+/** Returns up to `limit` rows of a list. Reads at most {@link maxSessions} rows at once. */
+async function firstOf<T extends ListedRow>(
+  limit = 100,
+  read: (page: { after?: string; limit: number }) => Promise<T[]>,
+): Promise<T[]> {
+  const found: T[] = []
+  while (found.length < limit) {
+    const size = Math.min(limit - found.length, maxSessions)
+    const page = await read({ after: found.at(-1)?.cursor, limit: size })
+    found.push(...page)
+    if (page.length < size) break
+  }
+  return found
 }

@@ -1,4 +1,5 @@
 import type { Session } from "../schema/session.ts"
+import { allSessions } from "../store/session-pages.ts"
 import type { Change, LeaseHolder, SequencedChange, Store } from "../store/store.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { counted } from "../util/words.ts"
@@ -32,7 +33,7 @@ export async function* copySessions(
   { from, to }: { from: Store; to: Store },
   holder: LeaseHolder,
 ): AsyncGenerator<CopiedSession> {
-  const sessions = await from.sessions({ limit: Number.MAX_SAFE_INTEGER })
+  const sessions = await allSessions(from)
   for (const worktree of new Set(sessions.map((session) => session.worktree)))
     await copyGrants({ from, to }, { worktree })
   for (const session of sessions.toReversed()) {

@@ -1,4 +1,5 @@
 import type { Session } from "../schema/session.ts"
+import { allSessions } from "../store/session-pages.ts"
 import type { Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 
@@ -77,9 +78,9 @@ export function createLineage(
 }
 
 /** Returns the sessions of a session's subagents at any depth, parents before children. */
-export async function descendants(store: Pick<Store, "sessions">, parentID: string): Promise<Session[]> {
+export async function descendants(store: Pick<Store, "page">, parentID: string): Promise<Session[]> {
   const found: Session[] = []
-  const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
+  const children = await allSessions(store, { parentID })
   for (const child of children.sort((a, b) => (a.id < b.id ? -1 : 1))) {
     found.push(child, ...(await descendants(store, child.id)))
   }
@@ -90,7 +91,7 @@ export async function descendants(store: Pick<Store, "sessions">, parentID: stri
  * Returns the ids of a session's root session and all sessions below that root. For a session that is not stored,
  * returns only its own id.
  */
-export async function familyOf(store: Pick<Store, "session" | "sessions">, id: string): Promise<string[]> {
+export async function familyOf(store: Pick<Store, "session" | "page">, id: string): Promise<string[]> {
   let root = id
   for (
     let parentID = await parentOf(store, id);

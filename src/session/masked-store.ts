@@ -23,6 +23,11 @@ export function maskStore(store: Store, mask: SecretMask): Store {
       return session && maskSession(session, mask)
     },
     sessions: async (filter) => (await store.sessions(filter)).map((session) => maskSession(session, mask)),
+    page: async (filter) =>
+      (await store.page(filter)).map(({ session, cursor }) => ({
+        session: maskSession(session, mask),
+        cursor,
+      })),
     search: async (query, filter) =>
       (await store.search(query, filter)).map(({ session, text, ...place }) => ({
         ...place,

@@ -81,11 +81,7 @@ export function createGrants(store: Store): Grants {
           source: { file: `grant ${id}` },
         })),
     async list(worktree) {
-      const grants = await store.grants({ worktree })
-      for (const { id } of await store.sessions({ worktree, limit: Number.MAX_SAFE_INTEGER })) {
-        grants.push(...(await store.grants({ sessionID: id })))
-      }
-      return grants.sort((a, b) => a.time.created - b.time.created)
+      return store.grants({ worktree, withSessions: true })
     },
   }
 }

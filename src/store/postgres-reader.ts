@@ -4,20 +4,29 @@ import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
-import { afterAllText, changeOf, isMessage, isPart, parse, parseRow, readSession } from "./rows.ts"
-import type { CurrentInputs, LeaseHolder, MessagePage, SequencedChange, SessionFilter } from "./store.ts"
+import { afterAllText, changeOf, isMessage, isPart, listRows, parse, parseRow, selectionOf } from "./rows.ts"
+import type {
+  CurrentInputs,
+  GrantFilter,
+  LeaseHolder,
+  ListedRow,
+  MessagePage,
+  SequencedChange,
+  SessionFilter,
+} from "./store.ts"
 
 /** Reads from the tables. Each function runs one statement, so that its result is consistent. */
 export interface PostgresReader {
   session(id: string): Promise<Session | undefined>
+  sessions(filter: SessionFilter): Promise<Session[]>
   /**
    * Returns the sessions that the filter selects. `among` is a query for the ids to select from. Its parameters start
-   * with $5.
+   * with $10.
    */
-  sessions(filter: SessionFilter, among?: { sql: string; values: readonly string[] }): Promise<Session[]>
+  page(filter: SessionFilter, among?: Among): Promise<ListedRow[]>
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  grants(scope: { sessionID?: string; worktree?: string }): Promise<Grant[]>
+  grants(scope: GrantFilter): Promise<Grant[]>
   sequence(sessionID: string): Promise<number>
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   pendingInputs(sessionID: string): Promise<Input[]>
@@ -29,6 +38,12 @@ export interface PostgresReader {
   sessionsWithInputs(): Promise<string[]>
 }
 
+/** A query for ids of sessions. */
+interface Among {
+  sql: string
+  values: readonly string[]
+}
+
 /** Creates a reader for an open database's tables. */
 export function createPostgresReader({ query, schema }: PostgresConnection): PostgresReader {
   const changesOf = (kind: string, table: string, owner = "session_id") =>
@@ -36,9 +51,12 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
 
   const statements = {
     sessions: (among: string) =>
-      `SELECT data FROM ${schema}.sessions
+      `SELECT id, updated, data FROM ${schema}.sessions
        WHERE ($1::text IS NULL OR worktree = $1) AND ($2::text IS NULL OR parent_id = $2)
-         AND (NOT $3::boolean OR parent_id IS NULL) ${among}
+         AND (NOT $3::boolean OR parent_id IS NULL) AND ($5::text IS NULL OR tenant = $5)
+         AND ($6::float8 IS NULL OR updated <= $6) AND ($7::float8 IS NULL OR (updated, id) < ($7, $8))
+         AND ($9::text[] IS NULL OR EXISTS (SELECT FROM unnest($9::text[]) place WHERE strpos(data, place) > 0))
+         ${among}
        ORDER BY updated DESC, id DESC LIMIT $4`,
     messages: (order: "ASC" | "DESC") =>
       `WITH page AS MATERIALIZED (
@@ -65,17 +83,28 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
       WHERE s.session_id = $1 ORDER BY i.position, i.seq`,
   }
 
+  async function page(filter: SessionFilter, among?: Among): Promise<ListedRow[]> {
+    const { worktree, parentID, tenant, updatedUntil, places, after, limit } = selectionOf(filter)
+    const values = [
+      ...[worktree ?? null, parentID ?? null, parentID === null, limit, tenant ?? null, updatedUntil ?? null],
+      ...[after?.updated ?? null, after?.id ?? null, places ?? null, ...(among?.values ?? [])],
+    ]
+    const rows = await query(statements.sessions(among ? `AND id IN (${among.sql})` : ""), values)
+    const { listed, last } = listRows(rows)
+    // One damaged row must not hide the other sessions.
+    const missing = rows.length === limit ? limit - listed.length : 0
+    return missing > 0
+      ? [...listed, ...(await page({ ...filter, after: last, limit: missing }, among))]
+      : listed
+  }
+
   return {
     async session(id) {
       const [row] = await query(`SELECT data FROM ${schema}.sessions WHERE id = $1`, [id])
       return row && parse<Session>(row.data)
     },
-    async sessions({ worktree, parentID, limit = 100 }, among) {
-      const sql = statements.sessions(among ? `AND id IN (${among.sql})` : "")
-      const values = [worktree ?? null, parentID ?? null, parentID === null, limit, ...(among?.values ?? [])]
-      // One damaged row must not hide the other sessions.
-      return (await query(sql, values)).flatMap((row) => readSession(row.data) ?? [])
-    },
+    page,
+    sessions: async (filter) => (await page(filter)).map(({ session }) => session),
     async messages(sessionID, { after = "", before = afterAllText, limit, from = "newest" } = {}) {
       const sql = statements.messages(from === "newest" ? "DESC" : "ASC")
       const found: MessageWithParts[] = []
@@ -93,11 +122,11 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
       const [row] = await query(`SELECT data FROM ${schema}.todos WHERE session_id = $1`, [sessionID])
       return row ? parse<Todo[]>(row.data) : []
     },
-    async grants({ sessionID, worktree }) {
+    async grants({ sessionID, worktree, withSessions = false }) {
       const rows = await query(
-        `SELECT data FROM ${schema}.grants WHERE session_id = $1 OR (worktree = $2 AND session_id IS NULL)
-         ORDER BY created, id`,
-        [sessionID ?? null, worktree ?? null],
+        `SELECT data FROM ${schema}.grants WHERE session_id = $1
+         OR (worktree = $2 AND (session_id IS NULL OR $3)) ORDER BY created, id`,
+        [sessionID ?? null, worktree ?? null, withSessions],
       )
       return rows.map((row) => parse<Grant>(row.data))
     },

@@ -83,10 +83,10 @@ export function createPostgresSearch(
     words[words.length - 1] += ":*"
     await fillAll()
     const matching = words.map(
-      (_, index) => `SELECT session_id FROM ${schema}.search_texts WHERE words @@ $${index + 5}::tsquery`,
+      (_, index) => `SELECT session_id FROM ${schema}.search_texts WHERE words @@ $${index + 10}::tsquery`,
     )
-    const found = await reader.sessions(filter, { sql: matching.join(" INTERSECT "), values: words })
-    const ids = found.map(({ id }) => id)
+    const found = await reader.page(filter, { sql: matching.join(" INTERSECT "), values: words })
+    const ids = found.map(({ session }) => session.id)
     // Prefers a text that contains all words over a text that contains only the first word.
     const places = new Map([
       ...(await firstTexts(words[0] ?? "", ids)),
@@ -101,11 +101,12 @@ export function createPostgresSearch(
       [0, 1, 2].map((index) => parts.map((part) => part[index])),
     )
     const texts = new Map(rows.map((row) => [row.session_id, row]))
-    return found.map((session) => {
-      if (places.get(session.id) === " ") return { session, text: session.title }
+    return found.map((listed) => {
+      const { session } = listed
+      if (places.get(session.id) === " ") return { ...listed, text: session.title }
       const row = texts.get(session.id)
-      if (!row) return { session, text: "" }
-      return { session, messageID: row.message_id, role: roleOf(row.message), text: textOf(row.data) }
+      if (!row) return { ...listed, text: "" }
+      return { ...listed, messageID: row.message_id, role: roleOf(row.message), text: textOf(row.data) }
     })
   }
 }

@@ -172,7 +172,8 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       return sequences
     },
     session: ofSession(reader.session),
-    sessions: afterCommits((filter = {}) => reader.sessions(filter)),
+    sessions: afterCommits(async (filter = {}) => reader.sessions(filter)),
+    page: afterCommits(async (filter = {}) => reader.page(filter)),
     search: afterCommits(search),
     deleteSession: afterCommits((id) =>
       writer.alone(async () => {

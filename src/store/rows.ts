@@ -4,7 +4,14 @@ import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { isRecord, parseJson } from "../util/json.ts"
-import { DamagedRowError, type SequencedChange } from "./store.ts"
+import {
+  DamagedRowError,
+  type ListedRow,
+  maxSessions,
+  type SequencedChange,
+  type SessionFilter,
+  StoreError,
+} from "./store.ts"
 
 /**
  * Returns a stored change. `data` is JSON. For a removed part, `data` contains the ids of the part and its message.
@@ -29,8 +36,60 @@ export function changeOf(kind: string, sessionID: string, data: unknown): Sequen
 /** The greatest code point, which sorts after all ids. */
 export const afterAllText = "\u{10ffff}"
 
+/** A filter in the form that both databases use. */
+export interface SessionSelection
+  extends Pick<SessionFilter, "worktree" | "parentID" | "tenant" | "updatedUntil"> {
+  /** Texts of which a session's JSON must contain at least one. Undefined if every session is selected. */
+  places: string[] | undefined
+  after: { updated: number; id: string } | undefined
+  limit: number
+}
+
+/** Throws {@link StoreError} if the limit is too high or the cursor is invalid. */
+export function selectionOf({
+  directory,
+  roots,
+  after,
+  limit = 100,
+  ...filter
+}: SessionFilter): SessionSelection {
+  if (limit > maxSessions)
+    throw new StoreError(
+      `A read is limited to ${maxSessions} sessions, and ${limit} were requested. Read them page by page.`,
+    )
+  // In JSON, the quotes of another text are escaped, so these texts occur only as this property.
+  const inside = (root: string) =>
+    `"directory":${JSON.stringify(root.endsWith("/") ? root : `${root}/`).slice(0, -1)}`
+  const exactly = (path: string) => `"directory":${JSON.stringify(path)}`
+  const places =
+    directory === undefined ? roots?.flatMap((root) => [exactly(root), inside(root)]) : [exactly(directory)]
+  return { ...filter, places, limit, after: after === undefined ? undefined : parseCursor(after) }
+}
+
+function parseCursor(cursor: string): { updated: number; id: string } {
+  const [, updated, id] = /^(\d+(?:\.\d+)?)\.(\w+)$/.exec(cursor) ?? []
+  if (updated === undefined || id === undefined)
+    throw new StoreError(
+      "The cursor is not valid. Pass the cursor of a listed session.",
+      undefined,
+      "store.cursor",
+    )
+  return { updated: Number(updated), id }
+}
+
+/** Returns the rows of a list without damaged sessions, and the cursor after the last row. */
+export function listRows(rows: readonly Record<string, unknown>[]): { listed: ListedRow[]; last?: string } {
+  const cursorOf = ({ updated, id }: Record<string, unknown>) => `${updated}.${id}`
+  const listed = rows.flatMap((row) => {
+    const session = readSession(row.data)
+    return session ? [{ session, cursor: cursorOf(row) }] : []
+  })
+  const last = rows.at(-1)
+  return { listed, last: last && cursorOf(last) }
+}
+
 /** Parses a stored session. Returns undefined if the data is not a session. */
-export function readSession(data: unknown): Session | undefined {
+function readSession(data: unknown): Session | undefined {
   const parsed = parseJson(String(data))
   const session = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
   const isWhole =

@@ -1,7 +1,8 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session, SessionMatch } from "../schema/session.ts"
-import type { SearchHit, SessionFilter, Store } from "./store.ts"
+import { sessionPages } from "./session-pages.ts"
+import type { ListedRow, SearchHit, SessionFilter, Store } from "./store.ts"
 
 /** Maximum number of words in a query. Later words are ignored. */
 const maxWords = 32
@@ -76,23 +77,27 @@ function strings(value: unknown): string[] {
  * Searches without an index. Reads all messages of the selected sessions, so use it only for small stores, and for
  * stores that cannot be written to.
  */
-export function searchByReading(store: Pick<Store, "sessions" | "messages">): Store["search"] {
+export function searchByReading(store: Pick<Store, "page" | "messages">): Store["search"] {
   return async (query, { limit = 100, ...filter }: SessionFilter = {}) => {
     const words = queryWords(query)
     if (words.length === 0) return []
     const hits: SearchHit[] = []
-    for (const session of await store.sessions({ ...filter, limit: Number.MAX_SAFE_INTEGER })) {
-      if (hits.length >= limit) break
-      // One damaged session must not prevent the search.
-      const texts = textsOf(session, await store.messages(session.id).catch(() => []))
-      const hit = bestOf(texts, words)
-      if (hit) hits.push({ session, ...hit })
-    }
+    for await (const page of sessionPages(store, filter))
+      for (const listed of page) {
+        // One damaged session must not prevent the search.
+        const texts = textsOf(listed.session, await store.messages(listed.session.id).catch(() => []))
+        const hit = bestOf(texts, words)
+        if (hit) hits.push({ ...listed, ...hit })
+        if (hits.length >= limit) return hits
+      }
     return hits
   }
 }
 
-function textsOf(session: Session, messages: readonly MessageWithParts[]): Omit<SearchHit, "session">[] {
+function textsOf(
+  session: Session,
+  messages: readonly MessageWithParts[],
+): Omit<SearchHit, keyof ListedRow>[] {
   return [
     { text: session.title },
     ...messages.flatMap(({ message, parts }) =>

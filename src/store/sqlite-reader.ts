@@ -4,24 +4,31 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import { afterAllText, changeOf, isMessage, isPart, parse, parseRow, readSession } from "./rows.ts"
-import type { MessagePage, SequencedChange, SessionFilter } from "./store.ts"
+import { afterAllText, changeOf, isMessage, isPart, listRows, parse, parseRow, selectionOf } from "./rows.ts"
+import type { GrantFilter, ListedRow, MessagePage, SequencedChange, SessionFilter } from "./store.ts"
 
 /** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
   session(id: string): Session | undefined
+  sessions(filter: SessionFilter): Session[]
   /**
    * Returns the sessions that the filter selects. If `among` is set, selects only from the ids that this query returns.
    */
-  sessions(filter: SessionFilter, among?: { sql: string; values: string[] }): Session[]
+  page(filter: SessionFilter, among?: Among): ListedRow[]
   messages(sessionID: string, page?: MessagePage): MessageWithParts[]
   todos(sessionID: string): Todo[]
-  grants(scope: { sessionID?: string; worktree?: string }): Grant[]
+  grants(scope: GrantFilter): Grant[]
   sequence(sessionID: string): number
   changes(sessionID: string, after: number): SequencedChange[]
   pendingInputs(sessionID: string): Input[]
   input(sessionID: string, id: string): Input | undefined
   sessionsWithInputs(): string[]
+}
+
+/** A query for ids of sessions. */
+interface Among {
+  sql: string
+  values: string[]
 }
 
 /** Creates a reader and prepares its statements. Throws if the tables do not have the newest version. */
@@ -57,7 +64,7 @@ export function createReader(database: DatabaseSync): SqliteReader {
     input: database.prepare("SELECT data FROM inputs WHERE session_id = ? AND id = ?"),
     waiting: database.prepare("SELECT DISTINCT session_id FROM inputs WHERE data ->> 'state' = 'pending'"),
     grants: database.prepare(
-      "SELECT data FROM grants WHERE session_id = ? OR (worktree = ? AND session_id IS NULL) ORDER BY created, id",
+      "SELECT data FROM grants WHERE session_id = ? OR (worktree = ? AND (session_id IS NULL OR ?)) ORDER BY created, id",
     ),
   }
 
@@ -65,34 +72,39 @@ export function createReader(database: DatabaseSync): SqliteReader {
     return Number(select.sequence.get(sessionID)?.seq ?? 0)
   }
 
+  function page(filter: SessionFilter, among?: Among): ListedRow[] {
+    const { worktree, parentID, tenant, updatedUntil, places, after, limit } = selectionOf(filter)
+    const conditions: string[] = []
+    const values: (string | number)[] = []
+    const add = (condition: string, ...given: (string | number)[]) => {
+      conditions.push(condition)
+      values.push(...given)
+    }
+    if (worktree !== undefined) add("worktree = ?", worktree)
+    if (parentID === null) add("parent_id IS NULL")
+    else if (parentID !== undefined) add("parent_id = ?", parentID)
+    // The expression of the index.
+    if (tenant !== undefined) add("CASE WHEN json_valid(data) THEN data ->> 'tenant' END = ?", tenant)
+    if (updatedUntil !== undefined) add("updated <= ?", updatedUntil)
+    if (places) add(`(${["false", ...places.map(() => "instr(data, ?) > 0")].join(" OR ")})`, ...places)
+    if (after) add("(updated, id) < (?, ?)", after.updated, after.id)
+    if (among) add(`id IN (${among.sql})`, ...among.values)
+    const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""
+    const query = `SELECT id, updated, data FROM sessions ${where} ORDER BY updated DESC, id DESC LIMIT ?`
+    const rows = database.prepare(query).all(...values, limit)
+    const { listed, last } = listRows(rows)
+    // One damaged row must not hide the other sessions.
+    const missing = rows.length === limit ? limit - listed.length : 0
+    return missing > 0 ? [...listed, ...page({ ...filter, after: last, limit: missing }, among)] : listed
+  }
+
   return {
     session(id) {
       const row = select.session.get(id)
       return row && parse<Session>(row.data)
     },
-    sessions(filter, among) {
-      const { worktree, parentID, limit = 100 } = filter
-      const conditions: string[] = []
-      const values: (string | number)[] = []
-      if (worktree !== undefined) {
-        conditions.push("worktree = ?")
-        values.push(worktree)
-      }
-      if (parentID === null) conditions.push("parent_id IS NULL")
-      else if (parentID !== undefined) {
-        conditions.push("parent_id = ?")
-        values.push(parentID)
-      }
-      if (among) {
-        conditions.push(`id IN (${among.sql})`)
-        values.push(...among.values)
-      }
-      const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""
-      const query = `SELECT data FROM sessions ${where} ORDER BY updated DESC, id DESC LIMIT ?`
-      const rows = database.prepare(query).all(...values, limit)
-      // One damaged row must not hide the other sessions.
-      return rows.flatMap((row) => readSession(row.data) ?? [])
-    },
+    page,
+    sessions: (filter) => page(filter).map(({ session }) => session),
     messages(
       sessionID: string,
       { after = "", before = afterAllText, limit = -1, from = "newest" }: MessagePage = {},
@@ -112,8 +124,8 @@ export function createReader(database: DatabaseSync): SqliteReader {
       const row = select.todos.get(sessionID)
       return row ? parse<Todo[]>(row.data) : []
     },
-    grants({ sessionID, worktree }) {
-      const rows = select.grants.all(sessionID ?? null, worktree ?? null)
+    grants({ sessionID, worktree, withSessions = false }) {
+      const rows = select.grants.all(sessionID ?? null, worktree ?? null, Number(withSessions))
       return rows.map((row) => parse<Grant>(row.data))
     },
     sequence,

@@ -5,7 +5,7 @@ import type { Part } from "../schema/part.ts"
 import { queryWords, searchedText, wordsOf } from "./search.ts"
 import type { SqliteConnection } from "./sqlite-connection.ts"
 import type { SqliteReader } from "./sqlite-reader.ts"
-import type { SearchHit, SessionFilter } from "./store.ts"
+import type { ListedRow, SearchHit, SessionFilter } from "./store.ts"
 
 /** Full-text index for a database. */
 export interface SearchIndex {
@@ -114,18 +114,19 @@ export function createSearchIndex(
       words[words.length - 1] += "*"
       await fillAll()
       return run(() => {
-        const found = reader.sessions(filter, {
+        const found = reader.page(filter, {
           sql: words.map(() => matchingSessions).join(" INTERSECT "),
           values: words,
         })
         const { first } = open()
-        const ids = JSON.stringify(found.map(({ id }) => id))
+        const ids = JSON.stringify(found.map(({ session }) => session.id))
         const places = new Map<string, string>()
         // Prefers a text that contains all words over a text that contains only the first word.
         for (const match of [words[0] ?? "", words.join(" AND ")])
           for (const row of first.all(match, ids)) places.set(String(row.session_id), String(row.place))
-        return found.map((session) => ({
+        return found.map(({ session, cursor }) => ({
           session,
+          cursor,
           ...placeOf(database, session.id, places.get(session.id) ?? ""),
           ...(places.get(session.id) === " " && { text: session.title }),
         }))
@@ -186,7 +187,7 @@ function textOf(data: unknown): string {
 }
 
 /** Returns a part's text, with its message. `place` contains the ids of the message and the part. */
-function placeOf(database: DatabaseSync, sessionID: string, place: string): Omit<SearchHit, "session"> {
+function placeOf(database: DatabaseSync, sessionID: string, place: string): Omit<SearchHit, keyof ListedRow> {
   const [messageID = "", partID = ""] = place.split(" ")
   const row = database
     .prepare(

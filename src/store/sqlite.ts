@@ -133,6 +133,9 @@ export function createStore(
     async sessions(filter = {}) {
       return run(() => reader.sessions(filter))
     },
+    async page(filter = {}) {
+      return run(() => reader.page(filter))
+    },
     search: index.search,
     async deleteSession(id) {
       return change(() => writer.deleteSession(id))

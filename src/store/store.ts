@@ -80,13 +80,41 @@ export interface SessionFilter {
   worktree?: string
   /** Selects children of this session. `null` selects sessions without a parent. */
   parentID?: string | null
-  /** Maximum number of sessions. The most recently updated sessions come first. Default: 100. */
+  /** Selects sessions in exactly this directory. */
+  directory?: string
+  /** Selects sessions in or below these directories. */
+  roots?: readonly string[]
+  tenant?: string
+  /** Selects sessions whose last update is not later than this time, in milliseconds since the epoch. */
+  updatedUntil?: number
+  /** Selects the sessions after the session with this {@link ListedRow.cursor} in the list. */
+  after?: string
+  /**
+   * Maximum number of sessions, at most {@link maxSessions}. The most recently updated sessions come first. Default:
+   * 100.
+   */
   limit?: number
 }
 
-/** A session that matches a search. */
-export interface SearchHit {
+/** Maximum number of sessions in one read. To read more, use `sessionPages`. */
+export const maxSessions = 2000
+
+/** A session in a list, and the position after which the next page starts. */
+export interface ListedRow {
   session: Session
+  /** A short text in an internal format. Stays valid if the session changes or is deleted. */
+  cursor: string
+}
+
+/** Selects grants. See {@link Store.grants}. */
+export interface GrantFilter {
+  worktree?: string
+  sessionID?: string
+  withSessions?: boolean
+}
+
+/** A session that matches a search. */
+export interface SearchHit extends ListedRow {
   /** The first text that contains all words, or, if no text does, the first text that contains the first word. */
   text: string
   /** Id of the message that contains the text, and its role. Absent if the text is the title. */
@@ -339,7 +367,10 @@ export interface Store {
   /** Returns the ids of all sessions with pending inputs. */
   sessionsWithInputs(): Promise<string[]>
   session(id: string): Promise<Session | undefined>
+  /** Returns the first sessions of a list. Throws {@link StoreError} if the limit is above {@link maxSessions}. */
   sessions(filter?: SessionFilter): Promise<Session[]>
+  /** Like `sessions`, with the positions of the sessions in the list. */
+  page(filter?: SessionFilter): Promise<ListedRow[]>
   /**
    * Returns the sessions that contain all words in a query, newest first. Searches titles, texts from the user and the
    * model, names of attached files, and the tools and arguments of calls, but not outputs. The last word may be the
@@ -358,8 +389,11 @@ export interface Store {
    */
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  /** Returns the worktree's project grants and the session's grants, oldest first. */
-  grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
+  /**
+   * Returns the worktree's project grants and the session's grants, oldest first. With `withSessions`, also returns the
+   * grants of all sessions in the worktree.
+   */
+  grants(scope: GrantFilter): Promise<Grant[]>
   /**
    * Leases the session to `holder`, unless another holder that is alive has the lease. In SQLite and memory, a holder
    * is alive while its process runs. In PostgreSQL, it is alive until its lease expires. A new lease ends the earlier

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { chooseOld } from "../../src/engine/housekeeping.ts"
+import { createOldChooser } from "../../src/engine/housekeeping.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { identifyProcess, readProcess } from "../../src/util/process-table.ts"
 import { aSession } from "../suites/records.ts"
@@ -23,15 +23,18 @@ test("selects old sessions that are not among the newest of their project", () =
       const all = given.map(({ updated, worktree }) =>
         aSession(`ses_${updated}`, { worktree, time: { created: 0, updated } }),
       )
-      const gone = chooseOld(all, age === null ? { keep } : { keep, olderThanMs: age }, 1000)
+      const { filter, isOld } = createOldChooser(age === null ? { keep } : { keep, olderThanMs: age }, 1000)
+      const newestFirst = all
+        .filter(({ time }) => time.updated <= (filter.updatedUntil ?? 1000))
+        .toSorted((a, b) => b.time.updated - a.time.updated)
+      const gone = newestFirst.filter(isOld)
       for (const session of all) {
         const newer = all.filter(
           (each) => each.worktree === session.worktree && each.time.updated > session.time.updated,
         )
-        const isOld = age === null || 1000 - session.time.updated >= age
-        expect(gone.includes(session)).toBe(isOld && newer.length >= keep)
+        const isPast = age === null || 1000 - session.time.updated >= age
+        expect(gone.includes(session)).toBe(isPast && newer.length >= keep)
       }
-      expect(gone).toEqual(gone.toSorted((a, b) => a.time.updated - b.time.updated))
     }),
   )
 })

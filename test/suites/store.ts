@@ -5,9 +5,11 @@ import type { Part } from "../../src/schema/part.ts"
 import type { Grant } from "../../src/schema/permission.ts"
 import type { Session } from "../../src/schema/session.ts"
 import type { Todo } from "../../src/schema/todo.ts"
+import { allSessions } from "../../src/store/session-pages.ts"
 import {
   type Change,
   type MessagePage,
+  maxSessions,
   type SessionFilter,
   type Store,
   StoreError,
@@ -470,10 +472,68 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await ids({ worktree: "/w" })).toEqual(["ses_2", "ses_1", "ses_3"])
     })
 
-    test("returns a hundred sessions by default", async () => {
+    test("selects sessions by directory, roots, tenant and age", async () => {
+      const at = (id: string, directory: string, updated: number, tenant?: string) =>
+        session(id, { directory, tenant, time: { created: 1, updated } })
+      await store.commit([
+        at("ses_1", "/w", 10),
+        at("ses_2", "/w/below", 20, "one"),
+        at("ses_3", "/wide", 30, "two"),
+        at("ses_4", '/w/"quoted\\', 40),
+        // The texts of a session are not its directory.
+        { kind: "session", session: aSession("ses_5", { directory: "/x", title: '"directory":"/w"' }) },
+      ])
+      const ids = async (filter: Parameters<Store["page"]>[0]) =>
+        (await store.page(filter)).map((row) => row.session.id)
+      expect(await ids({ directory: "/w" })).toEqual(["ses_1"])
+      expect(await ids({ directory: '/w/"quoted\\' })).toEqual(["ses_4"])
+      expect(await ids({ roots: ["/w"] })).toEqual(["ses_4", "ses_2", "ses_1"])
+      expect(await ids({ roots: ["/wide", "/w/below"] })).toEqual(["ses_3", "ses_2"])
+      expect(await ids({ roots: ["/"] })).toHaveLength(5)
+      expect(await ids({ roots: [] })).toEqual([])
+      expect(await ids({ tenant: "one" })).toEqual(["ses_2"])
+      expect(await ids({ updatedUntil: 20, parentID: null })).toEqual(["ses_2", "ses_1", "ses_5"])
+      expect((await store.search("ses", { roots: ["/wide"] })).map((hit) => hit.session.id)).toEqual([
+        "ses_3",
+      ])
+    })
+
+    test("reads a list page by page, also if sessions change or are deleted in between", async () => {
+      const ids = Array.from({ length: 7 }, (_, index) => `ses_${index}`)
+      // Two sessions share each time.
+      const time = (index: number) => ({ created: 1, updated: Math.floor(index / 2) })
+      await store.commit(ids.map((id, index) => session(id, { time: time(index) })))
+      const [first, second] = [await store.page({ limit: 3 }), await store.search("ses", { limit: 3 })]
+      expect(first.map((row) => row.session.id)).toEqual(["ses_6", "ses_5", "ses_4"])
+      expect(second.map(({ cursor }) => cursor)).toEqual(first.map(({ cursor }) => cursor))
+      await store.deleteSession("ses_4")
+      await store.commit([session("ses_5", { time: { created: 1, updated: 9 } })])
+      const after = first.at(-1)?.cursor
+      const rest = await store.page({ after, limit: 3 })
+      expect(rest.map((row) => row.session.id)).toEqual(["ses_3", "ses_2", "ses_1"])
+      expect((await store.search("ses", { after })).map((hit) => hit.session.id)).toEqual([
+        "ses_3",
+        "ses_2",
+        "ses_1",
+        "ses_0",
+      ])
+      await expect(store.page({ after: "x" })).rejects.toThrow("cursor is not valid")
+      expect((await allSessions(store)).map(({ id }) => id)).toEqual([
+        "ses_5",
+        "ses_6",
+        "ses_3",
+        "ses_2",
+        "ses_1",
+        "ses_0",
+      ])
+    })
+
+    test("returns a hundred sessions by default, and never an unlimited number", async () => {
       await store.commit(Array.from({ length: 101 }, (_, index) => session(`ses_${index}`)))
       expect(await store.sessions()).toHaveLength(100)
       expect(await store.sessions({ limit: 1000 })).toHaveLength(101)
+      for (const read of [store.sessions, store.page, (filter: object) => store.search("ses", filter)])
+        await expect(read({ limit: maxSessions + 1 })).rejects.toThrow(`limited to ${maxSessions} sessions`)
     })
 
     test("replaces all to-dos", async () => {

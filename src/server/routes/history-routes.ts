@@ -1,4 +1,5 @@
 import * as z from "zod"
+import { allSessions } from "../../store/session-pages.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound } from "../errors.ts"
 import { page } from "../schemas/named.ts"
@@ -192,7 +193,7 @@ export function historyRoutes(context: ServerContext) {
     }),
     async (c) => {
       const { id } = await sessionOf(context, c.req.valid("param").id)
-      const children = await store.sessions({ parentID: id, limit: Number.MAX_SAFE_INTEGER })
+      const children = await allSessions(store, { parentID: id })
       return c.json({ items: await Promise.all(children.map((child) => viewOf(context, child))) }, 200)
     },
   )

@@ -57,13 +57,12 @@ export function openCodeRoutes(context: ServerContext) {
       async (c) => {
         const { search = "", limit } = c.req.valid("query")
         const directory = engines.resolve(directoryOf(context, c))
-        const filter = { parentID: null, limit: Number.MAX_SAFE_INTEGER }
-        const own = (await store.sessions(filter)).filter((each) => each.directory === directory)
-        const withText = new Set((await store.search(search, filter)).map((hit) => hit.session.id))
-        const found = own.filter(
-          ({ id, title }) => withText.has(id) || title.toLowerCase().includes(search.toLowerCase()),
-        )
-        return c.json(found.slice(0, limit).map(shown), 200)
+        const filter = { parentID: null, directory, limit }
+        const found =
+          search.trim() === ""
+            ? await store.sessions(filter)
+            : (await store.search(search, filter)).map(({ session }) => session)
+        return c.json(found.map(shown), 200)
       },
     )
 

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
 import * as z from "zod"
-import type { Session, SessionMatch } from "../../schema/session.ts"
 import { matchOf } from "../../store/search.ts"
-import type { Store } from "../../store/store.ts"
+import type { ListedRow, SearchHit, SessionFilter } from "../../store/store.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
-import { notFound, ServerError } from "../errors.ts"
+import type { Engines } from "../engines.ts"
+import { notFound } from "../errors.ts"
 import { page } from "../schemas/named.ts"
 import { sessionBodies, sessionResponses } from "../schemas/session-schemas.ts"
 import { body, createRouter, directoryErrors, json, limit, route, sessionParams } from "./route.ts"
@@ -54,7 +54,11 @@ export function sessionRoutes(context: ServerContext) {
             description: "Absolute path of a directory. If set, only sessions in this directory are listed",
           }),
           limit,
-          cursor: z.string().optional().openapi({ description: "`next` from the previous page" }),
+          cursor: z
+            .string()
+            .regex(/^[\d.]+\.\w+$/, { error: "expected `next` from the previous page" })
+            .optional()
+            .openapi({ description: "`next` from the previous page" }),
         }),
       },
       responses: { 200: json(page(sessionResponses.session)) },
@@ -63,18 +67,18 @@ export function sessionRoutes(context: ServerContext) {
       const { search, directory, limit, cursor } = c.req.valid("query")
       const wanted = directory === undefined ? undefined : engines.resolve(directory)
       const { tenant } = c.get("token")
-      const all = await listed(store, search)
-      const found = all.filter(
-        ({ session }) =>
-          (tenant === undefined || session.tenant === tenant) &&
-          (wanted === undefined ? engines.isServed(session.directory) : session.directory === wanted) &&
-          (cursor === undefined || isAfter(session, cursor)),
-      )
+      // One more than the limit shows whether another page exists.
+      const filter = { ...placeOf(engines, wanted), parentID: null, tenant, after: cursor, limit: limit + 1 }
+      const found: (ListedRow & Partial<SearchHit>)[] = search?.trim()
+        ? await store.search(search, filter)
+        : await store.page(filter)
       const shown = found.slice(0, limit)
-      const last = shown.at(-1)?.session
-      const next = last && found.length > shown.length ? cursorOf(last) : undefined
+      const next = found.length > shown.length ? shown.at(-1)?.cursor : undefined
       const items = await Promise.all(
-        shown.map(async ({ session, match }) => ({ ...(await viewOf(context, session)), match: match?.() })),
+        shown.map(async (row) => ({
+          ...(await viewOf(context, row.session)),
+          match: row.text === undefined ? undefined : matchOf({ ...row, text: row.text }, search ?? ""),
+        })),
       )
       return c.json({ items, next }, 200)
     },
@@ -168,24 +172,10 @@ export function sessionRoutes(context: ServerContext) {
   return routes
 }
 
-function cursorOf({ id, time }: Session): string {
-  return `${time.updated}.${id}`
-}
-
-/** Returns true for a session after the cursor, in list order. */
-function isAfter({ id, time }: Session, cursor: string): boolean {
-  const [, updated, last = ""] = /^(\d+)\.(\w+)$/.exec(cursor) ?? []
-  if (updated === undefined)
-    throw new ServerError("The cursor is not valid. Pass `next` from the previous page.", {
-      code: "request.invalid",
-    })
-  return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)
-}
-
-/** Returns all sessions, or the sessions that match the search. */
-async function listed(store: Store, search = ""): Promise<{ session: Session; match?(): SessionMatch }[]> {
-  const filter = { parentID: null, limit: Number.MAX_SAFE_INTEGER }
-  if (search.trim() === "") return (await store.sessions(filter)).map((session) => ({ session }))
-  const hits = await store.search(search, filter)
-  return hits.map((hit) => ({ session: hit.session, match: () => matchOf(hit, search) }))
+/** Selects sessions in the directory, or in all directories that the server serves. */
+function placeOf(
+  { roots }: Engines,
+  directory: string | undefined,
+): Pick<SessionFilter, "directory" | "roots"> {
+  return directory === undefined ? { roots } : { directory }
 }
