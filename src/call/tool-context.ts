@@ -1,6 +1,6 @@
 import type { Action } from "../schema/permission.ts"
 import type { AskRequest, SampleResult, ToolContext } from "../tool/context.ts"
-import { createSpillOpener } from "../tool/spill.ts"
+import { createSpillOpener, spillName } from "../tool/spill.ts"
 import { isRecord, plainRecord } from "../util/json.ts"
 import { ask, referenceTo } from "./ask.ts"
 import type { Step } from "./context.ts"
@@ -96,7 +96,8 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     plan: run.planFile === undefined ? undefined : { file: run.planFile },
     spill: createSpillOpener({
       directory: `${engine.spillRoot}/${session.id}`,
-      name: spillName(call.callID, messageID),
+      // Some providers use long signatures as call ids. Others number the calls of each answer from one.
+      name: spillName(call.tool, `${call.callID.slice(0, 64)}_${messageID.slice(-6)}`),
       maxBytes: engine.spillBytes,
       mask: engine.mask,
     }),
@@ -153,12 +154,4 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
 
 function strictest(actions: readonly Action[]): Action {
   return (["deny", "ask"] as const).find((action) => actions.includes(action)) ?? "allow"
-}
-
-/**
- * Returns the name of a call's spill file. Some providers use long signatures as call ids, so the id is shortened.
- * Other providers number the calls of each answer from one, so the random end of the message id is added.
- */
-function spillName(callID: string, messageID: string): string {
-  return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`
 }

@@ -5,7 +5,7 @@ import { streamStep } from "../model/stream.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CompactionPart, Part, TextPart, ToolPart } from "../schema/part.ts"
 import type { Spent } from "../schema/spending.ts"
-import { createFullText, createSpillOpener } from "../tool/spill.ts"
+import { createFullText, createSpillOpener, spillName } from "../tool/spill.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
@@ -168,7 +168,9 @@ async function pruneOutputs(
 function spill({ engine, session }: Conversation, part: ToolPart, output: string): string | undefined {
   const { spillRoot, spillBytes: maxBytes, mask } = engine
   const directory = `${spillRoot}/${session.id}`
-  const full = createFullText(createSpillOpener({ directory, name: part.id, maxBytes, mask }))
+  const full = createFullText(
+    createSpillOpener({ directory, name: spillName(part.tool, part.id), maxBytes, mask }),
+  )
   full.write(output)
   full.close()
   return full.problem === undefined ? full.path : undefined

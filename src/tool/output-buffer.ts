@@ -1,7 +1,7 @@
 import { terminalText } from "../util/terminal-text.ts"
 import type { OutputLimits } from "./definition.ts"
 import { createFullText, type SpillOpener } from "./spill.ts"
-import { describeCut, fits, lineCount, renderCut, type Truncation } from "./truncate.ts"
+import { describeCut, fits, lineCount, renderCut, sizesOf, type Truncation } from "./truncate.ts"
 
 /** A view of the output for the model. */
 export interface OutputView extends Truncation {
@@ -80,7 +80,8 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   function view(limits: OutputLimits): OutputView {
     const source = sourceOf(kept(), bytes)
     const shown = { lines: lineCount(source.head), bytes: Buffer.byteLength(source.head) }
-    if (source.tail === undefined && fits(shown, limits)) return { text: source.head, truncated: false }
+    if (source.tail === undefined && fits(shown, limits))
+      return { text: source.head, truncated: false, ...sizesOf(source.head, bytes) }
     spill()
     if (closed) full.close()
     const text = renderCut({ ...source, size: size(), limits, full })

@@ -6,7 +6,7 @@ import { toJsonSchema } from "../util/json-schema.ts"
 import type { ToolContext } from "./context.ts"
 import { authorsExecute, type Definition, type OutputLimits, type ToolResult } from "./definition.ts"
 import type { SpillOpener } from "./spill.ts"
-import { defaultLimits, truncateOutput } from "./truncate.ts"
+import { defaultLimits, sizesOf, truncateOutput } from "./truncate.ts"
 import { correctArguments, describeIssues, validateArguments } from "./validate.ts"
 
 /** A tool that is ready to be called. */
@@ -64,13 +64,21 @@ export async function executeValidated<P extends z.ZodType>(
 ): Promise<CompleteResult> {
   const { id, definition } = tool
   const result = checked(id, await authorsExecute(definition)(args, ctx))
-  if (result.metadata.truncated !== undefined) return result
+  if (result.metadata.truncated !== undefined) return { ...result, metadata: withSizes(result) }
   const cut = truncateOutput(result.output, {
     limits: { ...defaultLimits, ...options.limits, ...definition.limits },
     spill: ctx?.spill ?? withoutSpill,
     canDelegate: options.canDelegate,
   })
   return { ...result, output: cut.output, metadata: { ...result.metadata, ...cut.metadata } }
+}
+
+/** Adds the sizes to the metadata of a tool that limits its output itself. Only the tool can know what it omitted. */
+function withSizes({ output, metadata }: CompleteResult): Record<string, unknown> {
+  const { originalSize, truncatedSize } = sizesOf(output, Buffer.byteLength(output))
+  return metadata.truncated === true
+    ? { truncatedSize, ...metadata }
+    : { originalSize, truncatedSize, ...metadata }
 }
 
 /** Replaces `spill` in a context that an application created without `spill`. */

@@ -24,7 +24,7 @@ const checkShare = 1 / 64
  * large blocks was no faster for 500 MB of output. The end of the output is held back if it could be part of a secret.
  */
 export interface SpillFile {
-  /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
+  /** Absolute path: `<data>/truncate/<sessionID>/tool_<tool>_<id>_<n>.txt`. */
   readonly path: string
   /** Number of bytes written to the file so far. */
   readonly bytes: number
@@ -50,6 +50,7 @@ export type SpillOpener = () => SpillFile
  */
 export function createSpillOpener(options: {
   directory: string
+  /** The tool and the id of the call: see {@link spillName}. */
   name: string
   maxBytes?: number
   /** Secrets to mask in the file. */
@@ -63,6 +64,11 @@ export function createSpillOpener(options: {
     const file = openSpillFile(path, options.maxBytes ?? maxSpillBytes)
     return options.mask ? masked(file, options.mask.stream()) : file
   }
+}
+
+/** Returns the part of a spill file's name that identifies a call: the name of the tool and an id. */
+export function spillName(tool: string, id: string): string {
+  return [tool, id].map((part) => part.replaceAll(/[^\w-]/g, "_").slice(0, 80)).join("_")
 }
 
 /** Masks secrets in the file. The last bytes are written when the file is closed. */

@@ -6,15 +6,17 @@ import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
 export const defaultLimits: OutputLimits = { maxLines: 2_000, maxBytes: 51_200, keep: "head" }
 
 /**
- * Describes whether and how an output was truncated. Sizes are in bytes of UTF-8. The sizes and the path are absent if
- * the output was not truncated.
+ * Describes whether and how an output was truncated. Sizes are in bytes of UTF-8. The path is absent if the output was
+ * not truncated.
  */
 export interface Truncation {
   truncated: boolean
   /** Path of the full text. Absent if it could not be written. */
   outputPath?: string
-  originalSize?: number
-  truncatedSize?: number
+  /** Size of the whole output. */
+  originalSize: number
+  /** Size of the output that the model reads. */
+  truncatedSize: number
 }
 
 /** Size of text, in lines and bytes of UTF-8. */
@@ -35,7 +37,8 @@ export function truncateOutput(
 ): { output: string; metadata: Truncation } {
   const { limits, canDelegate } = options
   const size = { lines: lineCount(text), bytes: Buffer.byteLength(text) }
-  if (fits(size, limits)) return { output: text, metadata: { truncated: false } }
+  if (fits(size, limits))
+    return { output: text, metadata: { truncated: false, ...sizesOf(text, size.bytes) } }
 
   const full = createFullText(options.spill)
   full.write(text)
@@ -58,13 +61,17 @@ export function lineCount(text: string): number {
 
 /** Returns the metadata that describes a truncated output. */
 export function describeCut(output: string, size: TextSize, full: FullText): Truncation {
-  const metadata: Truncation = {
-    truncated: true,
-    originalSize: size.bytes,
-    truncatedSize: Buffer.byteLength(output),
-  }
+  const metadata: Truncation = { truncated: true, ...sizesOf(output, size.bytes) }
   if (full.path !== undefined) metadata.outputPath = full.path
   return metadata
+}
+
+/** Returns the sizes of an output and of the part that the model reads. */
+export function sizesOf(
+  output: string,
+  originalSize: number,
+): Pick<Truncation, "originalSize" | "truncatedSize"> {
+  return { originalSize, truncatedSize: Buffer.byteLength(output) }
 }
 
 /** An output that exceeds the limits. If the output is long, only its beginning and end are in memory. */
@@ -86,12 +93,19 @@ const markBytes = 100
 /** Returns the notice and the lines to keep. The notice comes first, so that later truncation does not remove it. */
 export function renderCut(source: CutSource): string {
   const { limits, size } = source
-  const notice = `${noticeOf(source)}\n\n`
+  // The notice with the largest numbers is at least as long as the final notice.
+  const longest = noticeOf(source, { head: size.lines, tail: size.lines })
   const room: TextSize = {
-    lines: Math.max(limits.maxLines - lineCount(notice) - 1, Math.floor(limits.maxLines / 2)),
-    bytes: Math.max(limits.maxBytes - Buffer.byteLength(notice) - markBytes, Math.floor(limits.maxBytes / 2)),
+    lines: Math.max(limits.maxLines - lineCount(longest) - 1, Math.floor(limits.maxLines / 2)),
+    bytes: Math.max(
+      limits.maxBytes - Buffer.byteLength(longest) - markBytes,
+      Math.floor(limits.maxBytes / 2),
+    ),
   }
-  if (limits.keep === "head") return notice + cutHead(source.head, room)
+  if (limits.keep === "head") {
+    const head = cutHead(source.head, room)
+    return noticeOf(source, { head: wholeLines(head), tail: 0 }) + head
+  }
 
   const half: TextSize = { lines: Math.ceil(room.lines / 2), bytes: Math.ceil(room.bytes / 2) }
   const head = cutHead(source.head, half)
@@ -99,17 +113,32 @@ export function renderCut(source: CutSource): string {
   const tail = cutTail(source.tail ?? source.head.slice(head.length), rest)
   const lines = Math.max(0, size.lines - lineCount(head) - lineCount(tail))
   const omitted = lines > 0 ? counted(lines, "line") : "the middle of a long line"
+  const notice = noticeOf(source, { head: wholeLines(head), tail: lineCount(tail) })
   return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${omitted} omitted …]\n${tail}`
 }
 
-function noticeOf({ size, limits, full, canDelegate }: CutSource): string {
-  const shown = limits.keep === "head" ? "the beginning follows" : "the beginning and end follow"
-  return `[Output truncated: ${counted(size.lines, "line")}, ${size.bytes} bytes; ${shown}. ${locationOf(full, canDelegate)}]`
+/** Returns the number of lines that end with a newline. A longer line may have been cut. */
+function wholeLines(head: string): number {
+  return head.endsWith("\n") ? lineCount(head) : Math.max(0, lineCount(head) - 1)
 }
 
-function locationOf(full: FullText, canDelegate = false): string {
+/** Number of lines that follow the notice. */
+interface ShownLines {
+  /** Number of whole lines at the beginning, which is also the offset of the first line that is missing. */
+  head: number
+  tail: number
+}
+
+function noticeOf({ size, limits, full, canDelegate }: CutSource, { head, tail }: ShownLines): string {
+  const first = head === 0 ? "the beginning of the first line" : `the first ${counted(head, "line")}`
+  const shown = limits.keep === "head" ? first : `${first} and the last ${counted(tail, "line")}`
+  const verb = limits.keep === "head" && head <= 1 ? "follows" : "follow"
+  return `[Output truncated: ${counted(size.lines, "line")}, ${size.bytes} bytes; ${shown} ${verb}. ${locationOf(full, head, canDelegate)}]\n\n`
+}
+
+function locationOf(full: FullText, offset: number, canDelegate = false): string {
   const delegate = canDelegate ? ", or have a subagent read it with task" : ""
-  const use = `Use read with offset and limit, or grep${delegate}.`
+  const use = `To continue, use read with offset ${offset}, or grep${delegate}.`
   if (full.path === undefined) {
     return `The full text could not be saved (${full.problem}). To see the rest, make several calls that each return less output.`
   }

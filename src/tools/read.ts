@@ -130,13 +130,15 @@ async function readLines(
   ctx.files.record(file.path, page.stamp)
 
   const numbered = page.lines.map((line, index) => `${String(offset + index + 1).padStart(5)}→${line}`)
+  const truncated = page.more || page.cut > 0
   const body = page.lines.length === 0 ? "(empty file)" : numbered.join("\n")
   return {
     title,
     output: `<file path="${nameAttribute(path)}">\n${body}\n</file>\n${footer(page, offset, encoding)}`,
     metadata: {
       type: "text",
-      truncated: page.more || page.cut > 0,
+      truncated,
+      ...(truncated && { originalSize: page.stamp.size }),
       totalLines: page.total,
       shownLines: page.lines.length,
       preview: preview(page.lines),

@@ -2,7 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createFullText, createSpillOpener } from "../../src/tool/spill.ts"
+import { createFullText, createSpillOpener, spillName } from "../../src/tool/spill.ts"
+import { startEngine } from "../session/engine.ts"
+import { tool } from "../session/run.ts"
 
 let directory: string
 beforeEach(() => {
@@ -71,4 +73,12 @@ test.runIf(existsSync("/dev/full"))("throws on a full disk; the full text report
   full.close()
   expect(full.problem).toContain("ENOSPC")
   expect(full.path).toBeUndefined()
+})
+
+test("is named after the tool and the call, in the directory of the session", async () => {
+  const long = tool("long-er", async () => ({ title: "", output: "line\n".repeat(3000) }))
+  await using engine = await startEngine([], { tools: [long], permission: { "*": "allow" } })
+  const { state } = await engine.tackle.callTool({ tool: long.id, input: "{}" })
+  expect(state.metadata?.outputPath).toMatch(/\/truncate\/ses_[^/]+\/tool_long-er_prt_[^/]+_1\.txt$/)
+  expect(spillName("a/../b", "x:y")).toBe("a____b_x_y")
 })

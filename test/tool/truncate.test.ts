@@ -31,7 +31,7 @@ test("returns a short output unchanged, without a file", () => {
   const text = numbered(defaultLimits.maxLines)
   const { output, metadata } = truncateOutput(text, { limits: defaultLimits, spill })
   expect(output).toBe(text)
-  expect(metadata).toEqual({ truncated: false })
+  expect(metadata).toEqual({ truncated: false, originalSize: text.length, truncatedSize: text.length })
 })
 
 test("the defaults are 2,000 lines and 50 KB of the beginning", () => {
@@ -50,12 +50,36 @@ test("truncates one line too many, with size and path in the notice", () => {
   })
   expect(readFileSync(path, "utf8")).toBe(text)
   const { notice, kept } = parts(output)
-  for (const said of ["2001 lines", `${text.length} bytes`, path, "offset and limit", "grep"]) {
+  for (const said of [
+    "2001 lines",
+    `${text.length} bytes`,
+    path,
+    "the first 1997 lines follow",
+    "offset 1997",
+    "grep",
+  ]) {
     expect(notice).toContain(said)
   }
   expect(notice).not.toContain("task")
   expect(text.startsWith(kept)).toBe(true)
   expect(kept.endsWith("\n")).toBe(true)
+})
+
+test.each<[name: string, text: string, limits: Partial<OutputLimits>]>([
+  ["lines", numbered(5000), {}],
+  ["bytes", numbered(1900).replaceAll("\n", `${"x".repeat(40)}\n`), {}],
+  ["both ends", numbered(5000), { keep: "head-tail" }],
+  ["a cut line", `short\n${"x".repeat(60_000)}\n`, {}],
+])("names the offset of the first missing line for %s", (_, text, given) => {
+  const limits = { ...defaultLimits, ...given }
+  const { output } = truncateOutput(text, { limits, spill })
+  const [, offset = ""] = /use read with offset (\d+)/.exec(output) ?? []
+  const { kept } = parts(output)
+  const lines = text.split("\n")
+  const shown = kept.split("\n")
+  expect(shown.slice(0, Number(offset))).toEqual(lines.slice(0, Number(offset)))
+  expect(shown[Number(offset)]).not.toBe(lines[Number(offset)])
+  expect(output).toMatch(new RegExp(`; the first ${offset} line`))
 })
 
 test("mentions task to agents that can delegate", () => {

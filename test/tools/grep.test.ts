@@ -50,14 +50,14 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
       "3 matches in 2 files\n\nsub/new.ts\n  2:   foo\n\nold.ts\n  1: let foo = 1\n  3: foo()",
     )
     expect(title).toBe("foo")
-    expect(metadata).toEqual({ matches: 3, files: 2, truncated: false })
+    expect(metadata).toMatchObject({ matches: 3, files: 2, truncated: false })
   })
 
   test("returns a result without matches", async () => {
     await project.write("a.ts", "x")
     const { output, metadata } = await grep({ pattern: "absent" })
     expect(output).toBe("No matches found")
-    expect(metadata).toEqual({ matches: 0, files: 0, truncated: false })
+    expect(metadata).toMatchObject({ matches: 0, files: 0, truncated: false })
   })
 
   test("searches a file given as path, whatever include says", async () => {
@@ -92,7 +92,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(output.split("\n")[0]).toContain("Showing 100 of 200 matches in 2 files")
     expect(output.match(/^ {2}\d+: foo$/gm)).toHaveLength(100)
     expect(output.match(/\n\n.*\.txt/g)).toEqual(["\n\nb.txt", "\n\na.txt"])
-    expect(metadata).toEqual({ matches: 200, files: 2, truncated: true })
+    expect(metadata).toMatchObject({ matches: 200, files: 2, truncated: true })
   })
 
   test("shows exactly a hundred matches completely", async () => {
@@ -133,7 +133,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     await project.write(".env.example", "KEY=none")
     const { output, metadata } = await grep({ pattern: "KEY=" })
     expect(output).toBe("1 match in 1 file\n\n.env.example\n  1: KEY=none")
-    expect(metadata).toEqual({ matches: 1, files: 1, truncated: false })
+    expect(metadata).toMatchObject({ matches: 1, files: 1, truncated: false })
     expect((await grep({ pattern: "KEY=", include: ".env*", path: "sub" })).output).toBe("No matches found")
     // The output must not reveal whether a pattern matches in such a file.
     expect((await grep({ pattern: "secret" })).output).toBe((await grep({ pattern: "other" })).output)

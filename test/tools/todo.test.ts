@@ -34,7 +34,7 @@ test("defaults to medium priority", async () => {
 
 test("says that the list is empty", async () => {
   const ctx = fakeContext({ directory: "/" })
-  expect(await read(ctx)).toEqual({
+  expect(await read(ctx)).toMatchObject({
     title: "0 open to-dos",
     output: "The to-do list is empty.",
     metadata: { todos: [], truncated: false },
