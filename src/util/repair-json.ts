@@ -8,7 +8,9 @@ import { nearNames, plainName } from "./similarity.ts"
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name
-  for (const form of [name, name.split(/[.:/]/).at(-1) ?? ""]) {
+  // Remains of the harmony format (`read<|channel|>commentary`) and the number that Kimi adds (`functions.read:0`).
+  const clean = name.replace(/<\|[\s\S]*$/, "").replace(/:\d+$/, "")
+  for (const form of [name, clean, clean.split(/[.:/]/).at(-1) ?? ""]) {
     const same = offered.filter((candidate) => plainName(candidate) === plainName(form))
     if (same.length > 0) return same.length === 1 ? same[0] : undefined
   }

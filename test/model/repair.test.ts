@@ -18,6 +18,11 @@ describe("repairName", () => {
     ["web_fetch", "web-fetch"],
     ["wrte", "write"],
     ["aply_pach", "apply_patch"],
+    ["read<|channel|>commentary", "read"],
+    ["read<|constrain|>json", "read"],
+    ["functions.apply_patch<|channel|>analysis", "apply_patch"],
+    ["functions.read:0", "read"],
+    ["Web_Fetch:12", "web-fetch"],
   ])("%s is %s", (name, expected) => {
     expect(repairName(name, offered)).toBe(expected)
   })
