@@ -26,6 +26,7 @@ import { createAuthorizer } from "./oauth/provider.ts"
 import type { TokenStore } from "./oauth/token-store.ts"
 import { createPendingCalls, type IdleTimeout, idleTimeoutMs, type McpCall } from "./pending-calls.ts"
 import { answerRequests, requestCapabilities } from "./server-requests.ts"
+import { readTolerantly } from "./tolerant-replies.ts"
 import {
   createHttpTransport,
   createProcessTransport,
@@ -124,8 +125,10 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   return {
     has: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
     async tools() {
-      if (!tools) return []
       try {
+        // Some servers offer tools without declaring them.
+        if (!tools)
+          return await listTools(client, { timeout: undeclaredMs, signal }, () => {}).catch(() => [])
         return await listTools(client, { timeout, signal }, (problem) =>
           options.onProblem(new McpCallError(`The MCP server ${id} works, but ${problem}`)),
         )
@@ -197,6 +200,7 @@ async function connectFirst(
       onResourceChanged(params.uri),
     )
     prepare(client)
+    readTolerantly(transport)
     try {
       await client.connect(transport, { timeout, signal })
       return { client, transport }
@@ -217,7 +221,7 @@ async function listTools(
   report: (problem: string) => void,
 ): Promise<Tool[]> {
   try {
-    return (await client.listTools(undefined, limits)).tools
+    if (client.getServerCapabilities()?.tools) return (await client.listTools(undefined, limits)).tools
   } catch (error) {
     if (!(error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)) throw error
   }
@@ -235,6 +239,9 @@ async function listTools(
   }
   return tools
 }
+
+/** Time in milliseconds to wait for the tools of a server that does not declare tools. */
+const undeclaredMs = 2_000
 
 /** Maximum number of pages of tools, as in the SDK. */
 const maxPages = 64

@@ -54,7 +54,7 @@ export function createOpenRequests(): OpenRequests {
         if ("method" in each && "id" in each && each.id !== undefined) open.add(each.id)
     },
     read(text) {
-      const parsed = parseJson(text)
+      const parsed = parseJson(withoutMark(text))
       if (!parsed.ok) return undefined
       try {
         const message = parseJSONRPCMessage(parsed.value)
@@ -71,17 +71,25 @@ export function createOpenRequests(): OpenRequests {
     },
     reject(text, length = text.length) {
       if (length > text.length) return malformed(idIn(text), tooLong(length))
-      const parsed = parseJson(text)
+      const parsed = parseJson(withoutMark(text))
       // Other text is output of the program, such as a welcome line.
       if (!parsed.ok)
         return text.trimStart().startsWith("{") ? malformed(idIn(text) ?? "", notJson) : undefined
       if (!isRecord(parsed.value) || "method" in parsed.value) return undefined
-      const { error } = parsed.value
+      // A line of a log can be JSON too.
+      const { jsonrpc, id, result, error } = parsed.value
+      if ([jsonrpc, result, error].every((field) => field === undefined)) return undefined
+      if (jsonrpc === undefined && id === undefined) return undefined
       const why = isRecord(error) && typeof error.message === "string" ? error.message : faultOf(parsed.value)
-      return malformed(parsed.value.id, why)
+      return malformed(id, why)
     },
     fail: (id, why) => [...open].filter((each) => each === id).map((each) => failed(each, why))[0],
   }
+}
+
+/** Removes a byte order mark at the beginning. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, "")
 }
 
 const serverError = "This is an error in the server."

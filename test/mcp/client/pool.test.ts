@@ -233,25 +233,54 @@ describe("a local server", () => {
   })
 })
 
-test("explains an answer that does not follow the protocol", async () => {
-  const script = `
-    const answers = {
-      initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "d", version: "1" } },
-      "tools/list": { tools: [{ name: "odd", inputSchema: { type: "object" } }] },
-      "tools/call": { content: 5 },
-    }
-    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-      const { id, method } = JSON.parse(line)
-      if (method in answers) console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }))
-    })`
-  const server = {
-    id: "odd",
-    settings: { type: "local" as const, command: [process.execPath, "-e", script] },
+describe("a server that deviates from the protocol", () => {
+  const answers = {
+    initialize: { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "d", version: "1" } },
+    "tools/list": {
+      tools: [
+        {
+          name: "odd",
+          description: null,
+          inputSchema: null,
+          outputSchema: { type: "object", required: ["a"] },
+        },
+      ],
+      nextCursor: null,
+    },
   }
-  const { call } = openPool(server)
-  await expect(call("odd_odd")).rejects.toThrow(
-    /^The MCP server odd could not run odd: its answer to tools\/call does not follow the protocol \(content: [^[\n]*\)\. This is an error in the server\.$/,
-  )
+  test.each<[string, unknown, string]>([
+    ["only text, in spite of an output schema", { content: [{ type: "text", text: "hi" }] }, "hi"],
+    [
+      "one odd item",
+      {
+        content: [
+          { type: "text", text: "hi" },
+          { type: "chart", x: 1 },
+        ],
+      },
+      'hi\n\n{\n  "type": "chart",\n  "x": 1\n}',
+    ],
+    ["an item without a type", { content: [{ text: "hi" }], isError: null }, "hi"],
+    ["a text instead of a list", { content: "hi" }, "hi"],
+    ["a number instead of a list", { content: 5 }, "5"],
+    ["no content", { structuredContent: { b: 1 } }, '{\n  "b": 1\n}'],
+    ["null", { content: null, structuredContent: null }, "The tool returned no output."],
+  ])("keeps its tools and a result with %s", async (_, result, output) => {
+    const script = `
+      const answers = ${JSON.stringify({ ...answers, "tools/call": result })}
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, method } = JSON.parse(line)
+        console.log(JSON.stringify({ level: "info", msg: "got " + method }))
+        console.log(JSON.stringify({ level: "error", error: "not a reply" }))
+        if (method in answers) console.log("\\uFEFF" + JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }))
+      })`
+    const server = {
+      id: "odd",
+      settings: { type: "local" as const, command: [process.execPath, "-e", script] },
+    }
+    const { call } = openPool(server)
+    expect(await call("odd_odd")).toMatchObject({ output })
+  })
 })
 
 test("reports each state as soon as it is known, and a slow server as failed", async () => {
