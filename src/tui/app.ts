@@ -126,6 +126,8 @@ export function createApp(options: AppOptions): App {
     api,
     theme: () => theme,
     rows: () => Math.max(6, tui.terminal.rows - (hidesEditor() ? 2 : 6)),
+    editor: () => input.editor,
+    isCovered: () => tui.hasOverlay(),
     onFocusChange: focus,
     onEarlyKey: (data) => {
       if (!input.handleKey(data)) input.editor.handleInput?.(data)
@@ -209,6 +211,7 @@ export function createApp(options: AppOptions): App {
   }
 
   function handleKey(data: string): { consume: boolean } | undefined {
+    const isDropped = cards.drops(data)
     if (tui.hasOverlay()) return undefined
     // When a picker closes, the library returns the focus to the component that had it before.
     focus()
@@ -218,6 +221,7 @@ export function createApp(options: AppOptions): App {
     if (keys.matches(data, "suspend") && process.platform !== "win32")
       return consume(() => void screen.suspend(conversation.redrawEnd))
     if (keys.matches(data, "expand")) return consume(toggleDetails)
+    if (isDropped) return consume(() => {})
     if (cards.active) return undefined
     if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(() => options.onLeave("leave"))
     if (input.handleKey(data)) return consume(() => {})

@@ -14,55 +14,107 @@ import type { Theme } from "./theme.ts"
  */
 export const quietMs = 500
 
+/** Mark that a terminal puts before pasted text. */
+export const pasteStart = "\u001b[200~"
+/** Mark that a terminal puts after pasted text. */
+export const pasteEnd = "\u001b[201~"
+
+/** Measures the time since the latest input. */
+export interface Pause {
+  /** True if no input has arrived for {@link quietMs}. */
+  readonly isOver: boolean
+  /** Measures from now. */
+  restart(): void
+  /** Ends the pause without a call of `onOver`. */
+  close(): void
+}
+
+/** Creates a pause that is over until its first restart. Calls `onOver` each time that the pause ends. */
+export function createPause(onOver = () => {}): Pause {
+  let isOver = true
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let check: ReturnType<typeof setImmediate> | undefined
+
+  function close(): void {
+    isOver = true
+    clearTimeout(timer)
+    clearImmediate(check)
+  }
+
+  function end(): void {
+    isOver = true
+    onOver()
+  }
+
+  return {
+    get isOver() {
+      return isOver
+    },
+    restart() {
+      close()
+      isOver = false
+      // On a busy machine, input that arrived in time may still be unread. It is read before the immediate runs.
+      timer = setTimeout(() => {
+        check = setImmediate(end)
+      }, quietMs)
+    },
+    close,
+  }
+}
+
 /** Forwards keys that the user typed before noticing a card. */
 export interface EarlyKeys {
   /** Returns true if the card may use the input. Otherwise, forwards or drops the input and returns false. */
   accepts(data: string): boolean
+  /** Call this whenever the card is drawn. The user cannot have noticed the card earlier. */
+  setDrawn(): void
+  /** Closes the card for keys until the user pauses again. */
+  restart(): void
   /** True once the card accepts keys. */
   readonly isOpen: boolean
   close(): void
 }
 
 /**
- * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed
- * to `onEarlyKey`, because it must not answer a card. Terminal reports, such as focus changes, are dropped.
+ * Passes all input to `onEarlyKey` until the card is drawn and the user has typed nothing for {@link quietMs}. Pasted
+ * text is always passed to `onEarlyKey`, because it must not answer a card. Terminal reports, such as focus changes, are
+ * dropped.
  */
 export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpen(): void }): EarlyKeys {
-  let isOpen = false
+  let isDrawn = false
   let isPasting = false
-  let timer = setTimeout(open, quietMs)
-
-  function open(): void {
-    isOpen = true
-    options.onOpen()
-  }
+  const pause = createPause(options.onOpen)
+  const isOpen = () => isDrawn && pause.isOver
 
   return {
     get isOpen() {
-      return isOpen
+      return isOpen()
     },
+    setDrawn() {
+      if (!isDrawn) pause.restart()
+      isDrawn = true
+    },
+    restart: pause.restart,
     accepts(data) {
-      if (!isOpen) {
-        clearTimeout(timer)
-        timer = setTimeout(open, quietMs)
-      }
+      const wasOpen = isOpen()
+      if (!wasOpen) pause.restart()
       if (isReport(data)) return false
-      if (data.includes("\u001b[200~")) isPasting = true
+      if (data.includes(pasteStart)) isPasting = true
       if (isPasting) {
-        if (data.includes("\u001b[201~")) isPasting = false
+        if (data.includes(pasteEnd)) isPasting = false
         options.onEarlyKey(data)
         return false
       }
-      if (isOpen) return true
+      if (wasOpen) return true
       options.onEarlyKey(data)
       return false
     },
-    close: () => clearTimeout(timer),
+    close: pause.close,
   }
 }
 
 /** Returns true if the input is a terminal report: a focus change, a mouse event, or an answer to a query. */
-function isReport(data: string): boolean {
+export function isReport(data: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: reports begin with an escape character
   return /^\x1b(?:\[[IO]$|\[<[\d;]+[Mm]$|\[M|\]|P|\[\?)/.test(data)
 }

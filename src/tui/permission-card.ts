@@ -12,6 +12,7 @@ import {
   headLine,
   indented,
   keyHints,
+  pasteStart,
   typedText,
   wrap,
 } from "./card-parts.ts"
@@ -42,6 +43,8 @@ export interface PermissionCard extends Component, Focusable {
   readonly requestID: string
   /** Sets the number of other requests that wait. */
   setWaiting(count: number): void
+  /** Call this when another component used a key, so that the user may still be typing there. */
+  delayKeys(): void
   /** Shows why the request no longer waits. After this, the card accepts no reply. */
   showEnd(text: string): void
   /** Stops the card's timers. */
@@ -277,6 +280,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     setWaiting(count) {
       waiting = count
     },
+    delayKeys: early.restart,
     showEnd(text) {
       close()
       step = { kind: "ended", text }
@@ -288,7 +292,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
         return
       }
       // Once the user is writing a reason, pasted text belongs to it.
-      const isPasteForReason = early.isOpen && step.kind === "reason" && data.includes("\u001b[200~")
+      const isPasteForReason = early.isOpen && step.kind === "reason" && data.includes(pasteStart)
       if (!isPasteForReason && !early.accepts(data)) return
       clearTimeout(settling)
       if (!scrolled.handleInput(data)) {
@@ -305,6 +309,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     },
     invalidate() {},
     render(width) {
+      early.setDrawn()
       const asker = card.subagent === undefined ? "" : ` (the subagent ${card.subagent} asks)`
       const note = waiting > 0 ? `${waiting} more waiting` : ""
       if (step.kind === "reason" || step.kind === "pattern") step.input.focused = isFocused

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { type Component, Editor, type Focusable, matchesKey, type TUI } from "@earendil-works/pi-tui"
 import type { Delivery, PromptFile } from "../schema/input.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+import { pasteEnd, pasteStart } from "./card-parts.ts"
 import { type CompletionSources, createCompletion } from "./completion.ts"
 import type { InputHistory } from "./history.ts"
 import { clipboardImage, imagePath, readImage } from "./images.ts"
@@ -203,8 +204,6 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
 
 /** Matches the marks that the library shows in place of long pastes. */
 const pasteMark = /\[paste #\d+ [^\]]+\]/g
-const pasteStart = "\u001b[200~"
-const pasteEnd = "\u001b[201~"
 
 /**
  * Opens the text in the editor that `$VISUAL` or `$EDITOR` specifies. The editor uses the terminal until it exits.

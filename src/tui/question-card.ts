@@ -8,6 +8,7 @@ import {
   headLine,
   indented,
   keyHints,
+  pasteStart,
   typedText,
 } from "./card-parts.ts"
 import { libraryKey } from "./keybindings.ts"
@@ -34,6 +35,8 @@ export interface QuestionCard extends Component, Focusable {
   readonly requestID: string
   /** Sets the number of other requests that wait. */
   setWaiting(count: number): void
+  /** Call this when another component used a key, so that the user may still be typing there. */
+  delayKeys(): void
   /** Shows why the questions no longer wait. After this, the card accepts no answer. */
   showEnd(text: string): void
   close(): void
@@ -183,6 +186,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
     setWaiting(count) {
       waiting = count
     },
+    delayKeys: early.restart,
     showEnd(reason) {
       close()
       end = reason
@@ -194,7 +198,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
         return
       }
       // Once the user is writing an answer, pasted text belongs to it.
-      const isPasteForInput = early.isOpen && input !== undefined && data.includes("\u001b[200~")
+      const isPasteForInput = early.isOpen && input !== undefined && data.includes(pasteStart)
       if (!isPasteForInput && !early.accepts(data)) return
       if (scrolled.handleInput(data)) options.requestRender()
       else if (input) input.handleInput(data)
@@ -210,6 +214,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
       text?.invalidate()
     },
     render(width) {
+      early.setDrawn()
       if (input) input.focused = isFocused
       const { question } = current()
       const count =

@@ -1,10 +1,13 @@
-import { type Component, Container, type Focusable } from "@earendil-works/pi-tui"
+import { type Component, Container, type Focusable, matchesKey } from "@earendil-works/pi-tui"
 import type { TackleApi } from "../client/api.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import { replyChoices } from "../view/reply-choices.ts"
 import type { SessionState } from "../view/session-state.ts"
+import { createPause, isReport, pasteStart } from "./card-parts.ts"
 import { renderDiff } from "./diff-view.ts"
 import { createPermissionCard } from "./permission-card.ts"
+import type { PromptEditor } from "./prompt-editor.ts"
 import { createQuestionCard } from "./question-card.ts"
 import type { Theme } from "./theme.ts"
 
@@ -14,6 +17,11 @@ export interface Cards {
   /** The card that receives keyboard input, or undefined. */
   readonly active: (Component & Focusable) | undefined
   update(requests: WaitingRequests): void
+  /**
+   * Call this with all input, before any component uses it. Returns true if the input must be dropped: the user typed
+   * it for a card that has just disappeared.
+   */
+  drops(data: string): boolean
   close(): void
 }
 
@@ -28,9 +36,15 @@ export interface CardsOptions {
   theme(): Theme
   /** Maximum height of a card in lines. */
   rows(): number
+  editor(): Pick<PromptEditor, "text" | "take" | "isEmpty">
+  /** Returns true if a picker covers the card and receives the input. */
+  isCovered(): boolean
   /** Called when a card appears or disappears, or when its request ends. */
   onFocusChange(): void
-  /** Receives input that does not belong to a card. */
+  /**
+   * Receives input that does not belong to a card. If the editor was empty when the card appeared, this is only pasted
+   * text and the key Escape. Other keys were meant for the card, and are dropped.
+   */
   onEarlyKey(data: string): void
   /** Called if an answer could not be delivered or had no effect. */
   onProblem(message: string): void
@@ -41,7 +55,12 @@ export interface CardsOptions {
 interface ShownCard {
   requestID: string
   component: Component &
-    Focusable & { setWaiting(count: number): void; showEnd(text: string): void; close(): void }
+    Focusable & {
+      setWaiting(count: number): void
+      delayKeys(): void
+      showEnd(text: string): void
+      close(): void
+    }
   /** True if this client has sent an answer. */
   isAnswered: boolean
   isEnded: boolean
@@ -57,6 +76,12 @@ export function createCards(options: CardsOptions): Cards {
   let shown: ShownCard | undefined
   let state: WaitingRequests = { requests: [], questions: [], worktree: "" }
   let removal: ReturnType<typeof setTimeout> | undefined
+  /** True if the editor contained text when the latest card appeared. */
+  let hadDraft = false
+  /** Keys that the user typed without a pause, and whether they belong to a card. */
+  let typed = { text: "", isForCard: false }
+  /** The pause after the latest key. */
+  const late = createPause()
 
   function update(next: WaitingRequests): void {
     state = next
@@ -76,6 +101,11 @@ export function createCards(options: CardsOptions): Cards {
   }
 
   function show(requestID: string, card: ShownCard["component"]): void {
+    const editor = options.editor()
+    // The user saw the call a moment before its card.
+    const isEarlyAnswer = !late.isOver && answerKeys.has(editor.text()) && typed.text.endsWith(editor.text())
+    if (isEarlyAnswer) editor.take()
+    hadDraft = !editor.isEmpty
     shown = { requestID, component: card, isAnswered: false, isEnded: false }
     component.addChild(card)
     onFocusChange()
@@ -84,6 +114,8 @@ export function createCards(options: CardsOptions): Cards {
   function endShown(): void {
     if (!shown) return
     shown.isEnded = true
+    typed = { text: "", isForCard: true }
+    late.restart()
     shown.component.showEnd("This request was answered in another window, or its run has ended.")
     removal = setTimeout(() => {
       remove()
@@ -102,10 +134,36 @@ export function createCards(options: CardsOptions): Cards {
     onFocusChange()
   }
 
+  function onEarlyKey(data: string): void {
+    if (hadDraft || belongsToEditor(data)) options.onEarlyKey(data)
+  }
+
+  function drops(data: string): boolean {
+    if (options.isCovered()) {
+      shown?.component.delayKeys()
+      return false
+    }
+    const continues = !late.isOver
+    if (shown && !shown.isEnded) {
+      typed = { text: continues ? typed.text + data : data, isForCard: true }
+      // These keys complete an answer, so the next key does not belong to it.
+      if (matchesKey(data, "enter") || matchesKey(data, "escape")) late.close()
+      else late.restart()
+      return false
+    }
+    if (belongsToEditor(data)) return false
+    const isDropped =
+      continues && typed.isForCard && !hadDraft && (shown !== undefined || continuesAnswer(typed.text, data))
+    const isSameText = continues && typed.isForCard === isDropped
+    typed = { text: isSameText ? typed.text + data : data, isForCard: isDropped }
+    late.restart()
+    return isDropped
+  }
+
   function permissionCard(request: PermissionRequest): ShownCard["component"] {
     const theme = options.theme()
     return createPermissionCard({
-      ...{ request, theme, requestRender, rows: options.rows, onEarlyKey: options.onEarlyKey },
+      ...{ request, theme, requestRender, rows: options.rows, onEarlyKey },
       worktree: state.worktree,
       onReply: (reply) => void answer(request.id, () => replyTo(request, reply)),
       renderDiff: (diff, width) =>
@@ -122,7 +180,7 @@ export function createCards(options: CardsOptions): Cards {
   function questionCard(request: QuestionRequest): ShownCard["component"] {
     return createQuestionCard({
       ...{ request, theme: options.theme(), requestRender, rows: options.rows },
-      onEarlyKey: options.onEarlyKey,
+      onEarlyKey,
       onAnswer: (answers) => void answer(request.id, () => answerQuestion(request.id, answers)),
     })
   }
@@ -149,6 +207,24 @@ export function createCards(options: CardsOptions): Cards {
       return shown && !shown.isEnded ? shown.component : undefined
     },
     update,
-    close: remove,
+    drops,
+    close() {
+      late.close()
+      remove()
+    },
   }
 }
+
+/** Returns true for input that the user does not type as an answer. */
+function belongsToEditor(data: string): boolean {
+  return data.includes(pasteStart) || matchesKey(data, "escape") || isReport(data)
+}
+
+/** Returns true if the key repeats the last of the typed keys, or continues a word that answers a permission request. */
+function continuesAnswer(typed: string, key: string): boolean {
+  return typed.endsWith(key) || answerWords.some((word) => word.startsWith(typed + key))
+}
+
+const answers = replyChoices({ always: true, worktree: "" })
+const answerWords = answers.flatMap(({ words = [] }) => words)
+const answerKeys = new Set(answers.flatMap(({ key, digit }) => [key, String(digit)]))

@@ -123,8 +123,11 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
   })
 
   test("does not answer a card with keys that the user is typing", async () => {
-    const { machine, terminal, send } = await open({ script: scripts({ work: [bash("touch made")] }) })
+    const { machine, terminal, send } = await open({
+      script: scripts({ work: [{ ...bash("touch made"), delayMs: 2_000 }] }),
+    })
     await send("work")
+    await terminal.sees("working")
     // The card appears while the user types without a pause.
     for (const letter of "yes yes 1 ") await terminal.press(letter === " " ? "Space" : letter)
     await terminal.sees(card("touch made"))
@@ -133,6 +136,20 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.press("n")
     await terminal.sees("heard work")
     await terminal.sees(" yes yes 1")
+  })
+
+  test("writes no key for a card into the prompt", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({ work: [bash("touch made")] }) })
+    await send("work")
+    await terminal.sees("touch made")
+    await terminal.press("y")
+    // The letter is dropped if the card does not accept keys yet. Otherwise, it answers the card.
+    const isAnswered = () => existsSync(join(machine.project.directory, "made"))
+    const asks = async () => card("touch made").test(await terminal.screen())
+    await until("the letter is used", async () => isAnswered() || (await asks()))
+    await terminal.press("Escape")
+    await terminal.sees("heard work")
+    expect(await terminal.screen()).toMatch(/─\n\n─+\nbuild/)
   })
 
   test("steers, queues, and edits a queued input without sending it twice", async () => {

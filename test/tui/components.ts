@@ -1,11 +1,21 @@
 import { stripVTControlCharacters } from "node:util"
 import { type Component, visibleWidth } from "@earendil-works/pi-tui"
-import { expect } from "vitest"
+import { expect, vi } from "vitest"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
+import { quietMs } from "../../src/tui/card-parts.ts"
 import { builtInTheme } from "../../src/tui/theme.ts"
 
 /** The theme of tests of components. */
 export const theme = builtInTheme("dark", "256")
+
+/** The functions that tests of cards replace, so that they control the time. */
+export const cardTimers = ["setTimeout", "clearTimeout", "setImmediate", "clearImmediate"] as const
+
+/** Lets the time pass after which a card accepts keys. */
+export function pause(): void {
+  // The immediate that ends the pause runs one millisecond later.
+  vi.advanceTimersByTime(quietMs + 1)
+}
 
 /** Keys as a terminal sends them. */
 export const keys = {

@@ -3,15 +3,15 @@ import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import type { PermissionReply, PermissionRequest } from "../../src/schema/permission.ts"
 import { quietMs } from "../../src/tui/card-parts.ts"
-import { createPermissionCard } from "../../src/tui/permission-card.ts"
+import { createPermissionCard, type PermissionCardOptions } from "../../src/tui/permission-card.ts"
 import { settleMs } from "../../src/view/decision.ts"
 import { runs } from "../runs.ts"
-import { bashRequest, keys, rendered, theme } from "./components.ts"
+import { bashRequest, cardTimers, keys, pause, rendered, theme } from "./components.ts"
 
 function open(request: PermissionRequest = bashRequest("npm test"), rows = 20) {
   const replies: PermissionReply[] = []
   const early: string[] = []
-  const card = createPermissionCard({
+  const options: PermissionCardOptions = {
     request,
     worktree: "/work",
     theme,
@@ -19,21 +19,23 @@ function open(request: PermissionRequest = bashRequest("npm test"), rows = 20) {
     onReply: (reply) => replies.push(reply),
     onEarlyKey: (data) => early.push(data),
     requestRender() {},
-  })
+  }
+  const card = createPermissionCard(options)
+  card.render(80)
   const press = (...inputs: string[]) => {
     for (const data of inputs) card.handleInput?.(data)
   }
-  return { card, replies, early, press }
+  return { card, options, replies, early, press }
 }
 
 /** Opens a card that accepts keys. */
 function ready(request?: PermissionRequest) {
   const opened = open(request)
-  vi.advanceTimersByTime(quietMs)
+  pause()
   return opened
 }
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
+beforeEach(() => void vi.useFakeTimers({ toFake: [...cardTimers] }))
 afterEach(() => void vi.useRealTimers())
 
 describe("the permission card", () => {
@@ -50,7 +52,7 @@ describe("the permission card", () => {
 
   test("keeps the command visible on a low screen, with several choices on a line", () => {
     const { card } = open(bashRequest("npm test"), 10)
-    vi.advanceTimersByTime(quietMs)
+    pause()
     const text = rendered(card, 40)
     expect(text.split("\n").length).toBeLessThanOrEqual(10)
     expect(text).toMatch(/^── \? bash ─+\n {2}npm test\n/)
@@ -150,11 +152,38 @@ describe("the permission card", () => {
     press("y", keys.enter)
     vi.advanceTimersByTime(quietMs - 1)
     expect(early).toEqual(["y", "y", keys.enter])
-    vi.advanceTimersByTime(1 + settleMs)
+    vi.advanceTimersByTime(2 + settleMs)
     expect(replies).toEqual([])
     expect(rendered(card)).toContain("❯ 4 n  no")
     press("y", keys.enter)
     expect(replies).toEqual([{ reply: "once" }])
+  })
+
+  test("accepts no key until the card has been drawn and the user has paused", () => {
+    const early: string[] = []
+    const opened = open()
+    const card = createPermissionCard({ ...opened.options, onEarlyKey: (data) => early.push(data) })
+    vi.advanceTimersByTime(10_000)
+    card.handleInput?.("y")
+    card.render(80)
+    vi.advanceTimersByTime(quietMs - 1)
+    card.handleInput?.("y")
+    vi.advanceTimersByTime(10_000)
+    expect(early).toEqual(["y", "y"])
+    expect(opened.replies).toEqual([])
+    card.handleInput?.("y")
+    vi.advanceTimersByTime(settleMs)
+    expect(opened.replies).toEqual([{ reply: "once" }])
+  })
+
+  test("accepts no key that arrived while the machine was busy", () => {
+    const { replies, early, press } = open()
+    vi.advanceTimersToNextTimer()
+    // The timer has fired, but input that arrived before it is read only now.
+    press("y")
+    vi.advanceTimersByTime(quietMs - 1)
+    expect(early).toEqual(["y"])
+    expect(replies).toEqual([])
   })
 
   test("ignores pasted text, the focus of the window, and clicks", () => {

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import type { Question, QuestionAnswers, QuestionDocument } from "../../src/schema/question.ts"
-import { quietMs } from "../../src/tui/card-parts.ts"
 import { createQuestionCard } from "../../src/tui/question-card.ts"
-import { keys, rendered, theme } from "./components.ts"
+import { cardTimers, keys, pause, rendered, theme } from "./components.ts"
 
 const color: Question = {
   question: "Which color?",
@@ -22,16 +21,17 @@ function open(questions: Question[], document?: QuestionDocument) {
     onEarlyKey: (data) => early.push(data),
     requestRender() {},
   })
+  card.render(80)
   card.handleInput?.("2")
   expect(early).toEqual(["2"])
-  vi.advanceTimersByTime(quietMs)
+  pause()
   const press = (...inputs: string[]) => {
     for (const data of inputs) card.handleInput?.(data)
   }
   return { card, given, early, press }
 }
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
+beforeEach(() => void vi.useFakeTimers({ toFake: [...cardTimers] }))
 afterEach(() => void vi.useRealTimers())
 
 describe("the question card", () => {
