@@ -77,6 +77,26 @@ const refusal = /invalid_request|not_found|unsupported|content_(?:policy|filter)
 const overflow =
   /context[ _]?(length|window|size|limit)|maximum context|too many (input )?tokens|(prompt|input|request|messages?)( is| are|_is)? too (long|large)|exceeds? (the |this )?(available |model'?s? )?(context|maximum (input|number of) tokens)|reduce the length|token (count|limit).{0,20}exceed/i
 
+/** Statuses with which servers reject a prompt that is too long. */
+const overflowStatuses: readonly (number | undefined)[] = [400, 413, 422]
+
+/**
+ * Matches texts about the length of a prompt, in either order, within one sentence. Covers servers whose texts
+ * {@link overflow} does not contain.
+ */
+const promptLength =
+  /\b(?:tokens?|context|prompts?|inputs?|messages|conversation)\b[^.]{0,80}(?:exceed|too (?:long|large|many|big)|longer than|larger than|greater than|must be <|\blimit\b|\bmax(?:imum)?\b|\blength should\b)|(?:exceed|too (?:long|many)|longer than|larger than|\bmax(?:imum)?\b)[^.]{0,80}\b(?:tokens?|context|prompts?|inputs?|messages|conversation)\b/i
+
+/** Matches texts about other limits, which a shorter conversation does not help. */
+const otherLimit =
+  /\bmax(?:imum)?_?(?:completion_|output_)?tokens\b|\b(?:output|completion|budget) tokens\b|budget_tokens|maxOutputTokens|quota|credit|balance|billing|\bapi[ _-]?(?:key|token)|access token|per (?:minute|hour|day)|\b(?:image|audio|video|tools|schema|function)s?\b|temperature|top_p/i
+
+function isOverflow(status: number | undefined, text: string): boolean {
+  if (status !== undefined && status < 400) return false
+  if (overflow.test(text)) return true
+  return overflowStatuses.includes(status) && promptLength.test(text) && !otherLimit.test(text)
+}
+
 const certificate = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|ERR_TLS)/
 
 /** Returns the kind of an error. The checks are in order of precedence. */
@@ -86,8 +106,7 @@ function kindOf(report: Report): ProviderErrorKind {
   if (status === 401 || status === 402 || status === 403 || name === "AI_LoadAPIKeyError") return "auth"
   if (/\b(authentication|permission)_error\b|invalid_api_key/.test(report.labels)) return "auth"
   if (status === 429 || /rate_?limit|insufficient_quota/i.test(report.labels)) return "rate-limit"
-  if (status === 413 || ((status === undefined || status >= 400) && overflow.test(text)))
-    return "context-overflow"
+  if (status === 413 || isOverflow(status, text)) return "context-overflow"
   if (
     status === 408 ||
     status === 504 ||

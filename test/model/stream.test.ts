@@ -258,9 +258,34 @@ describe("stream errors", () => {
     },
     { error: { message: "the request exceeds the available context size. try increasing it" } },
     { detail: "prompt is too long: 210000 tokens > 200000 maximum" },
+    ...[
+      "Invalid request: Your request exceeded model token limit: 131072 (requested: 150000)",
+      "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+      "Prompt exceeds max length",
+      "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 10000 `inputs` tokens and 512 `max_new_tokens`",
+      "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+      "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+      "prompt token count of 300000 exceeds the limit of 128000",
+      "The number of tokens in the conversation is larger than 32000.",
+    ].map((message) => ({ error: { message } })),
   ])("recognizes an overlong prompt: %j", async (body) => {
     const server = await serve((response) => void response.writeHead(400).end(JSON.stringify(body)))
     expect(await failure(step(server.origin))).toMatchObject({ kind: "context-overflow", retryable: false })
+  })
+
+  test.each([
+    "max_tokens is too large: 100000. This model supports at most 4096 completion tokens.",
+    "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
+    "`max_tokens` must be greater than `thinking.budget_tokens`",
+    "Your API token has exceeded its limit.",
+    "Invalid 'tools[0].function.description': string too long. Expected a maximum length of 1024.",
+    "messages.0.content.1: image exceeds 5 MB maximum",
+    "Invalid 'prompt_cache_key': string too long.",
+  ])("does not take another limit for an overlong prompt: %s", async (message) => {
+    const server = await serve(
+      (response) => void response.writeHead(400).end(JSON.stringify({ error: { message } })),
+    )
+    expect(await failure(step(server.origin))).toMatchObject({ kind: "unknown" })
   })
 
   test("an HTML error page becomes one line", async () => {
