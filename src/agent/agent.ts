@@ -12,6 +12,8 @@ export interface Agent {
   prompt: string
   model?: ModelRef
   temperature?: number
+  /** Nucleus sampling: share of the probability mass, from 0 to 1. */
+  top_p?: number
   /** Maximum number of model steps per prompt. */
   steps: number
   /** Rules for this agent in the user's config. They are one layer of the policy. */
@@ -47,6 +49,7 @@ export interface AgentConfig {
   prompt?: string | undefined
   model?: ModelRef | undefined
   temperature?: number | undefined
+  top_p?: number | undefined
   steps?: number | undefined
   /**
    * Keyed by tool id or pattern. `false` removes a tool. `true` makes a tool available, but does not override the

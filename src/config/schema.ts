@@ -32,6 +32,7 @@ export const agentFields = () => ({
     .optional()
     .describe("A primary agent talks to the user; a subagent is started by another agent; all allows both"),
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
+  top_p: z.number().min(0).max(1).optional().describe("Nucleus sampling: share of the probability mass"),
   steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
   permission: PermissionSection.optional(),
   tools: z

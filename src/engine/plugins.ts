@@ -100,6 +100,7 @@ const PluginAgent = z.object({
     .transform((name) => parseModelName(name))
     .optional(),
   temperature: z.number().optional(),
+  top_p: z.number().optional(),
   steps: z.number().int().positive().optional(),
   tools: z.record(z.string(), z.boolean()).optional(),
   hidden: z.boolean().optional(),

@@ -199,8 +199,7 @@ async function streamWithRetries(
 async function streamOnce(processor: StepProcessor, { active, user, isLast }: Request): Promise<void> {
   const { run, agent } = active
   const { engine, model, history, signal } = run
-  const { name, temperature } = agent
-  const hooked = await hookParams(engine.plugins, { model, user, agent: name, temperature }, signal)
+  const hooked = await hookParams(engine.plugins, { model, user, agent }, signal)
   const events = streamStep({
     language: await model.language(),
     info: model.info,

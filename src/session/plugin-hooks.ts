@@ -1,3 +1,4 @@
+import type { Agent } from "../agent/agent.ts"
 import type { PromptInput } from "../model/history-to-prompt.ts"
 import type { Model } from "../model/model.ts"
 import type { StepRequest } from "../model/stream.ts"
@@ -52,32 +53,31 @@ export async function hookMessage(
 }
 
 /**
- * Returns the request settings for a step, as fields of `StepRequest`: the agent's temperature, unless a plugin changes
- * it, and the settings that plugins add.
+ * Returns the request settings for a step, as fields of `StepRequest`: the agent's sampling settings, unless a plugin
+ * changes them, and the settings that plugins add.
  */
 export async function hookParams(
   plugins: PluginHost | undefined,
-  {
-    model,
-    user,
-    agent,
-    temperature,
-  }: { model: Model; user: UserMessage; agent: string; temperature: number | undefined },
+  { model, user, agent }: { model: Model; user: UserMessage; agent: Agent },
   signal: AbortSignal,
 ): Promise<
   Pick<StepRequest, "temperature" | "topP" | "topK" | "maxOutputTokens" | "providerOptions" | "headers">
 > {
+  const own = {
+    ...(agent.temperature !== undefined && { temperature: agent.temperature }),
+    ...(agent.top_p !== undefined && { topP: agent.top_p }),
+  }
   const [params, headers] = [plugins?.has("chat.params"), plugins?.has("chat.headers")]
-  if (!plugins || !(params || headers)) return temperature === undefined ? {} : { temperature }
+  if (!plugins || !(params || headers)) return own
   const { ref } = model.info
   const input = {
     sessionID: user.sessionID,
-    agent,
+    agent: agent.name,
     model: describeModel(model.info),
     provider: { id: ref.providerID, source: "config", info: { id: ref.providerID }, options: {} },
     message: { ...user },
   }
-  const { output } = await plugins.run("chat.params", { input, output: { temperature, options: {} } }, signal)
+  const { output } = await plugins.run("chat.params", { input, output: { ...own, options: {} } }, signal)
   const sent = await plugins.run("chat.headers", { input, output: { headers: {} } }, signal)
   const { options, ...rest } = output
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))

@@ -201,6 +201,14 @@ test("waits as a 429 asks, and fails at once for a 401", async () => {
   expect((await run(engine)).end).toMatchObject({ status: "failed", exitCode: 1 })
 })
 
+test("sends the sampling settings of the agent", async () => {
+  await using engine = await startEngine([{ text: "Hello." }], {
+    agents: { build: { temperature: 0.2, top_p: 0.4 } },
+  })
+  await run(engine)
+  expect(engine.server.requests[0]?.body).toMatchObject({ temperature: 0.2, top_p: 0.4 })
+})
+
 test("does not run a call that the output limit cut, and tells the model", async () => {
   await using limited = await startEngine((_, index) =>
     index === 0 ? { status: 429, headers: { "retry-after": "0" }, text: "slow down" } : { text: "Hello." },
