@@ -1,5 +1,6 @@
 import { isRecord, parseJson } from "../util/json.ts"
 import { ProviderError } from "./errors.ts"
+import { repairAnswer } from "./repair-answer.ts"
 
 /** Limits for a response body. */
 interface AnswerLimits {
@@ -33,6 +34,7 @@ const defaultLimits: AnswerLimits = {
  * - If the server sends nothing for `closingMs` after the finish reason, the stream ends as if the server had closed
  *   it.
  * - Events of up to `joinedLength` bytes that arrive together and differ only in their text are joined into one event.
+ * - Fields with a wrong type are repaired: see {@link repairAnswer}.
  * - A streamed call without a name becomes a call to `invalid`, because provider packages reject or drop a call without
  *   a name.
  */
@@ -40,8 +42,11 @@ export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = 
   return async (input, init) => {
     const response = await ask(input, init)
     if (response.body === null) return response
-    const isEvents = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
-    return withBody(response, guardBody(response.body, isEvents, { ...defaultLimits, ...limits }))
+    const type = response.headers.get("content-type") ?? ""
+    const isEvents = /^text\/event-stream\b/i.test(type)
+    const body = guardBody(response.body, isEvents, { ...defaultLimits, ...limits })
+    const isWhole = response.ok && /^application\/json\b/i.test(type)
+    return withBody(response, isWhole ? body.pipeThrough(repairedBody()) : body)
   }
 }
 
@@ -56,6 +61,20 @@ export function withBody(
   const text = () => new Response(body).text()
   const json = async () => JSON.parse(await text()) as unknown
   return { url, ok, status, statusText, headers, body, text, json } as unknown as Response
+}
+
+/** Collects a body of JSON and repairs it. */
+function repairedBody(): TransformStream<Uint8Array, Uint8Array> {
+  const chunks: Uint8Array[] = []
+  return new TransformStream({
+    transform: (chunk) => void chunks.push(chunk),
+    flush(controller) {
+      const body = Buffer.concat(chunks)
+      const parsed = parseJson(body.toString())
+      const isChanged = parsed.ok && repairAnswer(parsed.value)
+      controller.enqueue(isChanged ? Buffer.from(JSON.stringify(parsed.value)) : body)
+    },
+  })
 }
 
 function guardBody(
@@ -135,19 +154,24 @@ function createEventReader(joinedLength: number) {
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Joins the texts of events. Before the line that ends the answer, inserts an event that names the unnamed calls. */
+  /** Joins the texts of events and repairs the events. Before the line that ends the answer, inserts an event that names the unnamed calls. */
   function checked(lines: Buffer): Uint8Array {
     // Decoding as Latin-1 preserves every byte.
     const text = joinTexts(lines.toString("latin1"), joinedLength)
     const isFinish = finish.test(text)
     finished ||= isFinish
-    if (!isFinish && !text.includes('"tool_calls"')) return Buffer.from(text, "latin1")
     const checked = text.split(/(?<=\n)/).map((line) => {
-      const isData = line.startsWith("data:") && line.includes('"tool_calls"')
-      const kept = isData ? unnamed.read(line) : line
-      return finish.test(line) ? unnamed.take() + kept : kept
+      const kept = line.startsWith("data:") ? repaired(line) : line
+      return isFinish && finish.test(line) ? unnamed.take() + kept : kept
     })
     return Buffer.from(checked.join(""), "latin1")
+  }
+
+  /** Repairs a line that contains a JSON chunk. Returns all other lines unchanged. */
+  function repaired(line: string): string {
+    const parsed = parseJson(Buffer.from(line.slice(5), "latin1").toString())
+    if (!parsed.ok || ![repairAnswer(parsed.value), unnamed.read(parsed.value)].includes(true)) return line
+    return Buffer.from(`data: ${JSON.stringify(parsed.value)}\n`).toString("latin1")
   }
 
   return {
@@ -236,14 +260,12 @@ function createUnnamedCalls() {
   }
 
   return {
-    /** Records the unnamed calls in a line that contains a JSON chunk. Returns the line without blank names. */
-    read(line: string): string {
-      const parsed = parseJson(line.slice(5))
-      const choices = parsed.ok && isRecord(parsed.value) ? parsed.value.choices : undefined
+    /** Records the unnamed calls in a chunk and removes blank names. Returns true if there are any. */
+    read(value: unknown): boolean {
+      const choices = isRecord(value) ? value.choices : undefined
       const [choice] = Array.isArray(choices) ? choices : []
       const calls = isRecord(choice) && isRecord(choice.delta) ? choice.delta.tool_calls : undefined
-      const changed = Array.isArray(calls) && calls.map(check).includes(true)
-      return parsed.ok && changed ? `data: ${JSON.stringify(parsed.value)}\n` : line
+      return Array.isArray(calls) && calls.map(check).includes(true)
     },
     /** Returns an event that gives the name `invalid` to all calls without a name. */
     take(): string {

@@ -300,18 +300,5 @@ function asEvents(text: string): string {
 function asDelta(choice: unknown): unknown {
   if (!isRecord(choice) || !isRecord(choice.message)) return choice
   const { message, ...rest } = choice
-  const calls = Array.isArray(message.tool_calls) ? { tool_calls: message.tool_calls.map(asPiece) } : {}
-  return { ...rest, delta: { ...message, ...calls } }
-}
-
-/**
- * Adds the index to a call and converts its arguments to text, since some servers send them as an object. A call
- * without a name becomes a call to `invalid`.
- */
-function asPiece(call: unknown, index: number): unknown {
-  if (!isRecord(call) || !isRecord(call.function)) return call
-  const { name, arguments: given } = call.function
-  const text = typeof given === "string" ? given : JSON.stringify(given ?? {})
-  const isNamed = typeof name === "string" && name.trim() !== ""
-  return { ...call, index, function: { name: isNamed ? name : "invalid", arguments: text } }
+  return { ...rest, delta: message }
 }

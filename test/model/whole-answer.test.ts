@@ -1,14 +1,19 @@
 import { expect, test } from "vitest"
+import { guardAnswers } from "../../src/model/answer-guard.ts"
 import { alwaysStreamed } from "../../src/model/chat-completions.ts"
 
 /** Returns the events of an answer with this body. */
 async function streamOf(
   body: string,
   init: ResponseInit = { headers: { "content-type": "application/json" } },
+  around: (ask: typeof fetch) => typeof fetch = (ask) => ask,
 ) {
   return await new Response(
-    (await alwaysStreamed(async () => new Response(body, init))("http://x", { body: '{"stream":true}' }))
-      .body,
+    (
+      await alwaysStreamed(around(async () => new Response(body, init)))("http://x", {
+        body: '{"stream":true}',
+      })
+    ).body,
   ).text()
 }
 
@@ -33,7 +38,7 @@ test("converts a completion to one event", async () => {
     ],
     usage: { prompt_tokens: 3 },
   })
-  const [event, end] = (await streamOf(body)).split("\n\n")
+  const [event, end] = (await streamOf(body, undefined, guardAnswers)).split("\n\n")
   expect(end).toBe("data: [DONE]")
   expect(JSON.parse(event?.slice("data: ".length) ?? "")).toEqual({
     id: "c",

@@ -174,3 +174,86 @@ describe("an odd answer of the model", () => {
     expect(engine.server.requests).toHaveLength(1)
   })
 })
+
+describe("one odd field", () => {
+  const text = choice({ content: "Read." })
+  const stop = choice({}, "stop")
+  const call = (fields: object) =>
+    choice({ tool_calls: [{ index: 0, id: "c1", type: "function", ...fields }] })
+  const whole = { function: { name: "read", arguments: '{"filePath":"a.txt"}' } }
+  const done = choice({}, "tool_calls")
+
+  test.each<[string, unknown[]]>([
+    [
+      "arguments as an object",
+      [call({ function: { name: "read", arguments: { filePath: "a.txt" } } }), done],
+    ],
+    ["index as text", [choice({ tool_calls: [{ ...whole, index: "0", id: "c1" }] }), done]],
+    ["a numeric id", [call({ ...whole, id: 7 }), done]],
+    ["no id", [choice({ tool_calls: [{ index: 0, ...whole }] }), done]],
+    ["one call instead of a list", [choice({ tool_calls: { index: 0, id: "c1", ...whole } }), done]],
+    ["a call without function", [call({ name: "read", arguments: { filePath: "a.txt" } }), done]],
+    ["an odd signature", [call({ ...whole, extra_content: "x" }), done]],
+    ["choices null", [{ choices: null }, call(whole), done]],
+    ["choices missing", [{ object: "chat.completion.chunk" }, call(whole), done]],
+    ["delta null", [{ choices: [{ index: 0, delta: null }] }, call(whole), done]],
+    ["delta text", [{ choices: [{ index: 0, delta: "x" }] }, call(whole), done]],
+    ["error null", [{ error: null, ...call(whole) }, done]],
+    ["tool_calls null", [choice({ tool_calls: null }), call(whole), done]],
+    ["an odd role", [choice({ role: "model", content: 5 }), call(whole), done]],
+    [
+      "odd reasoning",
+      [choice({ reasoning: [{ text: "Hm." }], reasoning_content: false }), call(whole), done],
+    ],
+    ["created as text", [{ created: "now", id: 1, model: null, ...call(whole) }, done]],
+    ["escaped text", [choice({ content: "\u4e2d\u00e9", role: "model" }), call(whole), done]],
+    ["usage as a list", [call(whole), { ...done, usage: [] }]],
+    ["usage as text", [call(whole), { ...done, usage: "many" }]],
+  ])("does not lose the answer: %s", async (_, chunks) => {
+    await using engine = await startEngine(
+      [
+        { body: `${body(...(chunks as object[]), "[DONE]")}\n\n`, ...streamed },
+        { body: `${body(text, stop, "[DONE]")}\n\n`, ...streamed },
+      ],
+      { files },
+    )
+    const { end, tools } = await run(engine)
+    expect(end).toMatchObject({ status: "completed", text: "Read." })
+    expect(tools.map(({ tool, state }) => [tool, state.status])).toEqual([["read", "completed"]])
+    expect(engine.server.requests).toHaveLength(2)
+  })
+
+  test.each([
+    [{ prompt_tokens: "30", completion_tokens: "12", prompt_tokens_details: [] }, 30, 12],
+    [{ prompt_tokens: 30, completion_tokens: { text: 1 }, total_tokens: "x" }, 30, 0],
+  ])("in usage keeps the other counts: %j", async (usage, input, output) => {
+    await using engine = await startEngine([
+      { body: `${body(text, { ...stop, usage }, "[DONE]")}\n\n`, ...streamed },
+    ])
+    expect((await run(engine)).end).toMatchObject({ status: "completed", usage: { input, output } })
+  })
+
+  test.each([
+    ["a list of parts", ["Re", { type: "text", text: "ad" }, { type: "output_text", text: "." }]],
+    ["an object", { text: "Read." }],
+  ])("in content is read: %s", async (_, content) => {
+    for (const whole of [false, true]) {
+      const answer = {
+        choices: [{ index: 0, message: { role: "bot", content }, finish_reason: "stop" }],
+        usage: "",
+      }
+      const reply = whole
+        ? { body: JSON.stringify(answer), headers: { "content-type": "application/json" } }
+        : { body: `${body(choice({ content }), stop, "[DONE]")}\n\n`, ...streamed }
+      await using engine = await startEngine([reply])
+      expect((await run(engine)).end).toMatchObject({ status: "completed", text: "Read." })
+    }
+  })
+
+  test("does not change the characters of the text", async () => {
+    const odd =
+      '{"choices":[{"index":0,"delta":{"role":"bot","content":"\\u4e2d é\\u00e9 👩"},"finish_reason":null}]}'
+    await using engine = await startEngine([{ body: `${body(odd, stop, "[DONE]")}\n\n`, ...streamed }])
+    expect((await run(engine)).end.text).toBe("中 éé 👩")
+  })
+})
