@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, parseDocument } from "yaml"
-import { splitFrontMatter } from "../util/front-matter.ts"
+import { looseFields, splitFrontMatter } from "../util/front-matter.ts"
 import { claudeAgent, commandFields } from "./claude.ts"
 import { ConfigError, type Position, type Problem, positionFinder } from "./errors.ts"
 import { isMarkdownName, type MarkdownDefinition, markdownDefinition } from "./markdown-files.ts"
@@ -61,7 +61,7 @@ function readFields(
   } catch (error) {
     // Other programs accept `description: Use it: like this`. This is invalid YAML, but existing files contain such
     // lines.
-    const loose = dialect === "tackle" ? undefined : looseFields(yaml, position)
+    const loose = dialect === "tackle" ? undefined : looseTree(yaml, position)
     if (loose && error instanceof ConfigError) return loose
     throw error
   }
@@ -167,27 +167,11 @@ function plain(value: unknown): string | number | boolean | null {
   return value === null || value === undefined ? null : String(value)
 }
 
-/**
- * Parses lines of the form `key: value` in front matter that is not valid YAML, as other programs do. The value is the
- * rest of the line. Skips blank lines and comments. Returns undefined if any other line has another form.
- */
-function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
-  const entries: ConfigEntry[] = []
-  let offset = 0
-  for (const line of text.split("\n")) {
-    const start = offset
-    offset += line.length + 1
-    if (/^\s*(?:#.*)?$/.test(line)) continue
-    const [, key, value] = /^([\w-]+):[ \t]*(.*?)\s*$/.exec(line) ?? []
-    if (key === undefined || value === undefined) return undefined
-    const at = position(start)
-    entries.push({ key, position: at, value: { kind: "scalar", position: at, value: readValue(value) } })
-  }
-  return { kind: "object", position: position(0), entries }
-}
-
-function readValue(text: string): string | number | boolean {
-  if (text === "true" || text === "false") return text === "true"
-  if (/^-?\d+(?:\.\d+)?$/.test(text)) return Number(text)
-  return /^(["']).*\1$/.test(text) ? text.slice(1, -1) : text
+/** Returns the fields of front matter that is not valid YAML. See {@link looseFields}. */
+function looseTree(text: string, position: (offset: number) => Position): ObjectNode | undefined {
+  const entries = looseFields(text)?.map(({ key, value, offset }): ConfigEntry => {
+    const at = position(offset)
+    return { key, position: at, value: { kind: "scalar", position: at, value } }
+  })
+  return entries && { kind: "object", position: position(0), entries }
 }

@@ -36,6 +36,7 @@ import { readFeatures } from "../tools/availability.ts"
 import { createJobTable } from "../tools/bash/background-jobs.ts"
 import { chooseSearch } from "../tools/web/choose-search.ts"
 import { orAbort } from "../util/abort.ts"
+import { TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { homeDirectory, realPath } from "../util/paths.ts"
 import { createProcessJournal } from "../util/process-journal.ts"
@@ -293,6 +294,8 @@ export async function createTackle(unchecked: TackleOptions): Promise<Tackle> {
   })
   definitions.onChanged(registry.renew)
   checkPermissionNames(unchecked, registry.ids())
+  for (const { file, message } of registry.problems())
+    onProblem(file, new TackleError(message, { code: "definition.file", recoverable: true }))
 
   // Reads do not wait for housekeeping. Prompts wait for its first part, and `close` waits for all of it.
   const housekeeping = startHousekeeping({

@@ -105,7 +105,9 @@ export async function openDefinitions({
   const reported = new Set<string>()
   const listeners: (() => void)[] = []
   const agents = createAgents(options)
-  const skills = new Map((await loadSkills(options.skillFiles ?? [])).skills)
+  const loaded = await loadSkills(options.skillFiles ?? [])
+  const skills = new Map(loaded.skills)
+  for (const problem of loaded.problems) report(problem)
   let commands = options.commands ?? {}
   const followed = source && followFiles<void>({ ...followedBy(source), initial: undefined })
 

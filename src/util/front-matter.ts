@@ -1,4 +1,4 @@
-import { parse, stringify } from "yaml"
+import { parse, stringify, YAMLParseError } from "yaml"
 import { isRecord } from "./json.ts"
 
 /** A Markdown document with parsed front matter. */
@@ -11,14 +11,63 @@ export interface FrontMatter {
 
 /**
  * Parses a document that starts with YAML between two `---` lines. Returns undefined for a document without front
- * matter. Throws for invalid YAML and for YAML that is not a mapping.
+ * matter. Reads invalid YAML line by line, as {@link looseFields} does. Throws if that is not possible either, and for
+ * YAML that is not a mapping.
  */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   const split = splitFrontMatter(text)
   if (!split) return undefined
-  const fields: unknown = parse(split.yaml) ?? {}
+  const fields = parseFields(split.yaml)
   if (!isRecord(fields)) throw new TypeError("the front matter between the --- lines is not a mapping")
   return { fields, body: split.body }
+}
+
+function parseFields(yaml: string): unknown {
+  try {
+    return parse(yaml) ?? {}
+  } catch (error) {
+    const loose = error instanceof YAMLParseError ? looseFields(yaml) : undefined
+    if (!loose) throw error
+    return Object.fromEntries(loose.map(({ key, value }) => [key, value]))
+  }
+}
+
+/** A field of front matter, with the offset of its line. */
+export interface LooseField {
+  key: string
+  value: string | number | boolean
+  offset: number
+}
+
+/**
+ * Parses lines of the form `key: value` in front matter that is not valid YAML, such as `description: Use it: like
+ * this`, because other programs accept such lines. The value is the rest of the line and the indented lines that follow.
+ * Skips blank lines and comments. Returns undefined if any other line has another form.
+ */
+export function looseFields(text: string): LooseField[] | undefined {
+  const fields: { key: string; lines: string[]; offset: number }[] = []
+  let offset = 0
+  for (const line of text.split("\n")) {
+    const start = offset
+    offset += line.length + 1
+    if (/^\s*(?:#.*)?$/.test(line)) continue
+    const last = fields.at(-1)
+    // An indented list is not text.
+    if (last && /^[ \t]+(?!-(?:\s|$))\S/.test(line)) {
+      last.lines.push(line.trim())
+      continue
+    }
+    const [, key, value] = /^([\w-]+)[ \t]*:[ \t]*(.*?)\s*$/.exec(line) ?? []
+    if (key === undefined || value === undefined) return undefined
+    fields.push({ key, lines: /^[>|][+-]?$/.test(value) ? [] : [value], offset: start })
+  }
+  return fields.map(({ key, lines, offset }) => ({ key, value: looseValue(lines.join(" ").trim()), offset }))
+}
+
+function looseValue(text: string): string | number | boolean {
+  if (text === "true" || text === "false") return text === "true"
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) return Number(text)
+  return /^(["']).*\1$/.test(text) ? text.slice(1, -1) : text
 }
 
 /**

@@ -242,6 +242,34 @@ test("applies the rules of an agent in the options, also after definitions were 
   expect(await verdict("build", "edit", "a.txt")).toBe("allow")
 })
 
+test("reports invalid plugins, tool files and skills at the start", async () => {
+  const project = await temporaryProject({
+    "broken.ts": "throw new Error('broken')",
+    "s/SKILL.md": "No front matter",
+  })
+  onTestFinished(() => project.remove())
+  const problems: string[] = []
+  const tackle = await createTackle({
+    directory: project.directory,
+    store: createMemoryStore(),
+    plugins: [{ name: "gone", path: project.path("gone.ts") }],
+    toolFiles: [project.path("broken.ts")],
+    skillFiles: [project.path("s/SKILL.md")],
+    tools: ["read", "read"].map((id) => tool(id, async () => ({ title: "", output: "" }))),
+    onProblem: (message, error) => problems.push(`${message}: ${error}`),
+  })
+  onTestFinished(() => tackle.close())
+  const all = problems.join("\n")
+  for (const pattern of [
+    /gone: .*could not be loaded/,
+    /broken\.ts: .*broken/,
+    /SKILL\.md: .*front matter/,
+    /read/,
+  ])
+    expect(all).toMatch(pattern)
+  expect(tackle.problems().length).toBeGreaterThanOrEqual(3)
+})
+
 test.each<[object, RegExp]>([
   [{ permissions: { bash: "deny" } }, /no option "permissions". Did you mean permission\?/],
   [{ permission: { bash: "dney" } }, /permission\.bash: expected .*Did you mean "deny"/],

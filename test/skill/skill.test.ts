@@ -64,7 +64,8 @@ test.each([
   ],
   ["a name with a path", "---\nname: ../x\ndescription: d\n---\n", /name must be 1 to 64/],
   ["a list", "---\n- x\n---\n", /not a mapping/],
-  ["invalid YAML", "---\nname: {x\n---\n", /line 1|flow/i],
+  ["an invalid name in invalid YAML", "---\nname: {x\n---\n", /name must be 1 to 64/],
+  ["invalid YAML", "---\n{x\n---\n", /line 1|flow/i],
   ["nested aliases", `---\na: &a [x, x]\n${bomb(12)}description: *l12\n---\n`, /alias/i],
   ["a file that is too large", `---\n${"x".repeat(600_000)}\n---\n`, /600\d+ bytes/],
 ])("reports %s without affecting other skills", async (_, text, message) => {
@@ -79,6 +80,26 @@ test.each([
     { file: path("bad/SKILL.md"), message: expect.stringMatching(message) },
     { file: path("gone/SKILL.md"), message: expect.stringMatching(/ENOENT/) },
   ])
+})
+
+test.each([
+  ["Use whenever: always", "Use whenever: always"],
+  ["Reads `a: b`, then: writes", "Reads `a: b`, then: writes"],
+  ["`code` first", "`code` first"],
+  ["@mention first", "@mention first"],
+  ["[draft] For notes", "[draft] For notes"],
+  ["{x} For notes", "{x} For notes"],
+  ["* For notes", "* For notes"],
+  ["% For notes", "% For notes"],
+  ['"Quoted" and more', '"Quoted" and more'],
+  ["'Quoted: one", "'Quoted: one"],
+  ["Tab:\tand: more", "Tab: and: more"],
+  ["First: one\n  second: two", "First: one second: two"],
+])("reads the description %j as agents' descriptions are read", async (written, read) => {
+  const { path } = await project({ "x/SKILL.md": skill("x", written) })
+  const { skills, problems } = await loadSkills([path("x/SKILL.md")])
+  expect(problems).toEqual([])
+  expect(skills.get("x")?.description).toBe(read)
 })
 
 test("reports a directory name that cannot be the name of the skill", async () => {

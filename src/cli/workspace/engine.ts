@@ -14,7 +14,7 @@ import { McpServerError } from "../../mcp/client/errors.ts"
 import type { Part } from "../../schema/part.ts"
 import { workMs } from "../../schema/tool-state.ts"
 import type { Store } from "../../store/store.ts"
-import { errorMessage, systemCode } from "../../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { counted } from "../../util/words.ts"
 import type { Log, LogLevel } from "../process/log.ts"
 import { warn } from "../process/notice.ts"
@@ -38,8 +38,6 @@ export async function openTackle(
   keepKeysFromChildren(workspace)
   const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
   tackle.subscribe(eventLogger(workspace.log))
-  for (const { file, message } of tackle.problems())
-    warnOnce(workspace, workspace.hide(`${wholeName(file)}: ${message}`))
   reportIgnored(workspace)
   for (const line of misspeltPermissions(workspace)) warnOnce(workspace, line)
   try {
@@ -281,8 +279,11 @@ export function sandboxOptions(
 /** Reports a problem in the log and on stderr. Returns the text that is shown on stderr. */
 export function reportProblem(workspace: Workspace, message: string, error: unknown): string {
   workspace.log.write("error", message, { error: errorMessage(error) })
-  const text = workspace.hide(`${message}: ${errorMessage(error)}`)
-  warn(text)
+  // A command may open several engines, each of which reports the same invalid files.
+  const isFile = error instanceof TackleError && error.code === "definition.file"
+  const text = workspace.hide(`${isFile ? wholeName(message) : message}: ${errorMessage(error)}`)
+  if (isFile) warnOnce(workspace, text)
+  else warn(text)
   return text
 }
 
