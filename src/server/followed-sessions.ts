@@ -9,6 +9,12 @@ export interface FollowedSession {
   after?: number
 }
 
+/** The last item for a client that reads too slowly. It belongs to no session. */
+const behind = { type: "reset", reason: "behind" } as const
+
+/** An item of the stream. */
+type Item = SessionEvent | typeof behind
+
 /**
  * Returns the events of several sessions in one stream, as if the client followed each of them, and the events of all
  * other sessions as they happen. Ignores sessions that do not exist, that the server does not serve or that belong to
@@ -17,21 +23,21 @@ export interface FollowedSession {
 export async function followSessions(
   context: ServerContext,
   { sessions, tenant }: { sessions: readonly FollowedSession[]; tenant: string | undefined },
-): Promise<{ events: Channel<SessionEvent>; onEnd(): void }> {
+): Promise<{ events: Channel<Item>; onEnd(): void }> {
   const { engines, store, maxWaiting } = context
   const ending = context.streamSignal("")
   const releases = [ending.release]
   const onEnd = () => {
     for (const release of releases) release()
   }
-  const channel = createChannel<SessionEvent>(onEnd)
+  const channel = createChannel<Item>(onEnd)
   let limit = maxWaiting
 
   function push(event: SessionEvent): void {
     channel.push(event)
     if (channel.size <= limit) return
     channel.drain()
-    channel.push({ type: "reset", sessionID: event.sessionID, seq: 0, reason: "behind" })
+    channel.push(behind)
     end()
   }
 

@@ -43,7 +43,6 @@ test("describes the messages, the header and the number of an event stream", () 
   expect(parameters).toEqual([
     ["id", "path", "string"],
     ["after", "query", "integer"],
-    ["others", "query", "string"],
     ["last-event-id", "header", "string"],
   ])
 })

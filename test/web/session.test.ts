@@ -19,8 +19,10 @@ closeBrowserAfterwards()
 
 test("keeps the script of the page below 60 KB", () => {
   const scripts = readdirSync(builtPage).filter((name) => name.endsWith(".js"))
-  expect(scripts).toHaveLength(1)
-  expect(gzipSync(readFileSync(join(builtPage, scripts[0] ?? "")), { level: 9 }).length).toBeLessThan(60_000)
+  // The page, and the worker that all windows share.
+  expect(scripts).toHaveLength(2)
+  const sizes = scripts.map((name) => gzipSync(readFileSync(join(builtPage, name)), { level: 9 }).length)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000)
 })
 
 /** Asks for a file, and then says that it is done. */
