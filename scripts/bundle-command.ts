@@ -20,20 +20,23 @@ export interface CommandBundle {
 export async function bundleCommand({ source, directory, version }: CommandBundle): Promise<void> {
   const command = await write({
     ...{ source, directory, version, chunks: true },
-    input: {
-      main: join(source, "cli/main.ts"),
-      // Worker threads need a file to start from.
-      "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
-    },
+    input: { main: join(source, "cli/main.ts") },
   })
-  // One file, because bundles that contain the library copy it.
-  const worker = await write({
-    ...{ source, directory, version, chunks: false },
-    input: { "html-worker": join(source, "tools/web/html-worker.ts") },
-  })
+  // Each worker thread needs a file to start from. It loads no other file, because the chunks of the command contain much
+  // more, and bundles that contain the library copy the file of `html-worker`.
+  const threads = await Promise.all(
+    Object.entries(workerThreads).map(([name, path]) =>
+      write({ ...{ source, directory, version, chunks: false }, input: { [name]: join(source, path) } }),
+    ),
+  )
   for (const chunk of command) checkImports(chunk)
-  const modules = [...command, ...worker].flatMap(({ moduleIds }) => moduleIds)
+  const modules = [...command, ...threads.flat()].flatMap(({ moduleIds }) => moduleIds)
   writeFileSync(join(directory, "third-party-licenses.txt"), licensesOf(modules))
+}
+
+const workerThreads = {
+  "html-worker": "tools/web/html-worker.ts",
+  "watchdog-thread": "cli/process/watchdog-thread.ts",
 }
 
 /** Bundles the files, and returns the chunks that were written. */

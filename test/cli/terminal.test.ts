@@ -409,16 +409,11 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     }
   })
 
-  test("fits the help on the screen, and wraps the list of what trust enables between words", async () => {
+  test("wraps the list of what trust enables between words", async () => {
     const command = ["npx", "-y", "@scope/some-long-server-name", "--with", "arguments", "and", "more"]
     const config = { mcp: { tickets: { type: "local", command } } }
     const machine = await createMachine({ files: { "tackle.json": JSON.stringify(config) } })
     const terminal = await openTerminal(machine)
-    await terminal.tackle("--help")
-    const help = await terminal.sees("[exit 0]")
-    // The last of the 24 rows contains the prompt.
-    const rows = help.slice(help.indexOf("Usage:"), help.indexOf("[exit 0]")).trimEnd().split("\n")
-    expect(rows.length).toBeLessThan(24)
     await terminal.tackle("trust", "--list")
     expect(await terminal.sees("[exit 0]")).toContain(
       '"--with",\n    "arguments", "and", "more"]   (a program',

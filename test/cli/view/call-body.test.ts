@@ -56,6 +56,6 @@ test("shows the title, progress and last output of a running call, but not what 
     progressLines(running({ title: "linking", metadata: { output: "a\nb\nc\n" } }), { rows: 2 }),
   ).toEqual(["linking", "b", "c"])
   const progress = { done: 3, total: 9 }
-  expect(progressLines(running({ metadata: { progress } }), { rows: 1 })).toEqual(["3/9"])
+  expect(progressLines(running({ metadata: { progress } }), { rows: 1 })).toEqual(["3/9 ███░░░░░░░"])
   expect(progressLines(running({ metadata: { progress: { done: 4 } } }), { rows: 1 })).toEqual(["4"])
 })
