@@ -23,7 +23,7 @@ const script: Script = ({ body: { messages } }) => {
 /** Starts a server, and a client that reaches it through a proxy. */
 async function connect(
   given: Script = script,
-  permission: Record<string, "allow" | "ask"> = { "*": "allow" },
+  permission: Record<string, "allow" | "ask"> = { "*": "allow", doom_loop: "allow" },
 ) {
   const { server, directory, store, model } = await setUp(given, { engine: { tools: [note], permission } })
   const proxy = await startCuttingProxy(server.url)

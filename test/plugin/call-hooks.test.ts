@@ -45,13 +45,13 @@ test("passes invalid arguments to before, which can correct them", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`"tool.execute.before": async (_, { args }) => {
-        if (args.path) { args.filePath = args.path; delete args.path }
+        if (args.where) { args.filePath = args.where; delete args.where }
       }`),
     },
     others: { "a.txt": "of a" },
   })
-  expect(await callTool(engine.tackle, "read", { path: "a.txt" })).toContain("of a")
-  expect(await callTool(engine.tackle, "read", { file: "a.txt" })).toContain(
+  expect(await callTool(engine.tackle, "read", { where: "a.txt" })).toContain("of a")
+  expect(await callTool(engine.tackle, "read", { place: "a.txt" })).toContain(
     "filePath: expected string, got nothing",
   )
 })

@@ -57,7 +57,8 @@ test("prunes old outputs first when the history is too long, and continues", asy
 test("summarizes outputs that cannot be saved to a file", async () => {
   const files = { "long.txt": long, ".data/truncate": "a file in place of the directory" }
   const script = narrow(16_000, [read, read, read, read, { text: "all read" }])
-  await using engine = await startEngine(script, { ...allowed, files })
+  const permission = { "*": "allow", doom_loop: "allow" } as const
+  await using engine = await startEngine(script, { ...allowed, permission, files })
   const { session, end } = await run(engine, { text: "read it four times" })
   expect(end).toMatchObject({ status: "completed", text: "all read" })
   expect(JSON.stringify(engine.server.requests.at(-1)?.body.messages)).toContain("SUMMARY")

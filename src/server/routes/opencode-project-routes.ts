@@ -2,6 +2,7 @@ import type { Context } from "hono"
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
+import { allSessions } from "../../store/session-pages.ts"
 import { homeDirectory } from "../../util/paths.ts"
 import { type ServerContext, sessionOf, withSession } from "../context.ts"
 import { ServerError } from "../errors.ts"
@@ -127,7 +128,7 @@ export function openCodeProjectRoutes(context: ServerContext) {
     }),
     async (c) => {
       const { id: parentID } = await sessionOf(context, c.req.valid("param").sessionID)
-      const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
+      const children = await allSessions(store, { parentID })
       return c.json(
         children.map((child) => toOpenCodeSession(child, version)),
         200,

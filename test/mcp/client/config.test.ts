@@ -96,7 +96,7 @@ test("reads .mcp.json with the lowest precedence of the project", async () => {
       enabled: false,
     },
   })
-  expect(permission).toEqual({ user: [], project: [], untrusted: [], environment: [] })
+  expect(permission).toEqual({ user: [], project: [], untrusted: [], foreign: [], environment: [] })
   expect(warnings).toEqual([expect.stringContaining("mcp.wrong")])
 })
 
