@@ -41,7 +41,6 @@ import { newId } from "../util/id.ts"
 import { homeDirectory, realPath } from "../util/paths.ts"
 import { createProcessJournal } from "../util/process-journal.ts"
 import { identifyProcess } from "../util/process-table.ts"
-import { checkOptions, checkPermissionNames } from "./check-options.ts"
 import { commandVariables } from "./command-variables.ts"
 import { guardedDataPaths } from "./data-directory.ts"
 import { openDefinitions, withAgentRules } from "./definitions.ts"
@@ -87,12 +86,24 @@ async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["
 
 /**
  * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and catches errors
- * that escape from tools. Throws `UsageError` if an option is unknown or invalid or a directory does not exist, and `StoreError`
- * if the database cannot be used.
+ * that escape from tools. Throws `UsageError` if an option is unknown or invalid or a directory does not exist, and
+ * `StoreError` if the database cannot be used.
  */
-export async function createTackle(unchecked: TackleOptions): Promise<Tackle> {
-  checkOptions(unchecked)
-  const given = withAgentRules(unchecked)
+export async function createTackle(options: TackleOptions): Promise<Tackle> {
+  const { checkOptions, checkPermissionNames } = await import("./check-options.ts")
+  checkOptions(options)
+  return openEngine(options, (tools) => checkPermissionNames(options, tools))
+}
+
+/**
+ * Opens an engine as `createTackle` does, without checking the options. The command checks its config instead. `onTools`
+ * receives the ids of the tools. If it throws, the engine is not opened.
+ */
+export async function openEngine(
+  checked: TackleOptions,
+  onTools: (ids: readonly string[]) => void = () => {},
+): Promise<Tackle> {
+  const given = withAgentRules(checked)
   // Resources close in reverse order, with the engine or as soon as a later resource fails to open.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
@@ -293,7 +304,7 @@ export async function createTackle(unchecked: TackleOptions): Promise<Tackle> {
     onProblem,
   })
   definitions.onChanged(registry.renew)
-  checkPermissionNames(unchecked, registry.ids())
+  onTools(registry.ids())
   for (const { file, message } of registry.problems())
     onProblem(file, new TackleError(message, { code: "definition.file", recoverable: true }))
 

@@ -3,7 +3,7 @@ import { describeProblem, type Problem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instructions.ts"
 import { ownConfigDirectories } from "../../config/location.ts"
 import { shownName, wholeName } from "../../config/shown-name.ts"
-import { createTackle } from "../../engine/create-tackle.ts"
+import { openEngine } from "../../engine/create-tackle.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import { noRetentionLimits } from "../../engine/housekeeping.ts"
 import type { TackleOptions } from "../../engine/options.ts"
@@ -36,7 +36,7 @@ export async function openTackle(
   overrides: Partial<TackleOptions> = {},
 ): Promise<Tackle> {
   keepKeysFromChildren(workspace)
-  const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
+  const tackle = await openEngine({ ...(await engineOptions(workspace, flags)), ...overrides })
   tackle.subscribe(eventLogger(workspace.log))
   reportIgnored(workspace)
   for (const line of misspeltPermissions(workspace)) warnOnce(workspace, line)
@@ -115,7 +115,7 @@ export async function withStore<T>(
   reportProblems(workspace.problems)
   const database = workspace.environment.TACKLE_DATABASE
   const store = database ? undefined : await readOnlyStore(workspace.dataDirectory)
-  const tackle = await createTackle({
+  const tackle = await openEngine({
     directory: workspace.directory,
     worktree: workspace.worktree,
     dataDirectory: workspace.dataDirectory,
