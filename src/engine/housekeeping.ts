@@ -119,8 +119,8 @@ async function removeOldFiles(
   const outputs = { days: outputDays, bytes: megabytes * 1024 * 1024 }
   await sweepDirectory(places.outputs, outputs, { spare: inUse, now })
   await contents.sweep(now)
-  for (const folder of [places.programs, places.removed, places.logs])
-    await sweepDirectory(folder, { days }, { now })
+  // Files in `removed` may be the user's, so they stay until the user deletes them.
+  for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
 }
 
 /**
