@@ -19,7 +19,7 @@ export type WindowMessage =
 
 type Send = (message: HubMessage) => void
 
-/** What a window follows. It receives events of its session only from a stream that includes its request. */
+/** The session that a window follows. Only a stream that includes this request sends its events. */
 type Followed = Extract<WindowMessage, { type: "follow" }> & { isIncluded: boolean }
 
 /** Time in milliseconds without data after which the connection counts as lost. */

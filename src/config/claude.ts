@@ -1,4 +1,3 @@
-import { resolve } from "node:path"
 import type { Rule } from "../schema/permission.ts"
 import { toolOf, translateRule } from "./claude-rules.ts"
 import { ConfigError, type Position, type Problem } from "./errors.ts"
@@ -132,7 +131,8 @@ function granted(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
 function disallowed(entry: ConfigEntry, notes: Problem[]): { tools: ConfigEntry[]; rules: ConfigNode[] } {
   const tools: ConfigEntry[] = []
   const rules: ConfigNode[] = []
-  const base = resolve(entry.position.file, "../../..")
+  // An agent's file can be in a directory below `.claude/agents`.
+  const [base = ""] = entry.position.file.split(/\/\.claude\/agents\/(?!.*\/\.claude\/agents\/)/)
   for (const name of wordsOf(entry.value)) {
     const tool = toolOf(name)
     const translated = tool === undefined ? translateRule(name, base) : "no such tool"

@@ -191,6 +191,19 @@ describe("other programs' files", () => {
     ])
   })
 
+  test("denies paths of the project in a Claude agent of any directory", async () => {
+    place.write(
+      "project/.claude/agents/team/b.md",
+      agent("name: b\ndisallowedTools: Read(secrets/**)", "Do."),
+    )
+    const { projectAgentPermission } = await place.load()
+    const patterns = Object.values(projectAgentPermission).flatMap((rules) =>
+      rules.map(({ pattern }) => pattern),
+    )
+    expect(patterns).toContain(`${place.project}/secrets/*`)
+    expect(patterns.filter((pattern) => pattern.includes(".claude"))).toEqual([])
+  })
+
   test("limits the tools to Claude's list, and allows the known ones", async () => {
     place.write(
       "project/.claude/agents/a.md",
